@@ -58,11 +58,7 @@ const features = (name, about, run, labels, limits, over = 'trackpost') => ({
   })),
 })
 
-const SPOOLS = {
-  'spool never': "spool, sync 'never'",
-  'spool interval': "spool, sync 'interval'",
-  'spool always': "spool, sync 'always'",
-}
+const SPOOLS = { spool: 'with a spool' }
 
 export const scenarios = [
   {
@@ -156,16 +152,13 @@ export const scenarios = [
       },
     ],
   },
-  features('spool', 'burst with a `FileSpool` in each mode of `sync`, and without a spool.', burst, SPOOLS, {
-    'spool interval': 1.4,
-    'spool always': undefined,
-  }),
+  features('spool', 'burst with a `FileSpool`, and without one.', burst, SPOOLS, { spool: 1.4 }),
   features(
     'spool-paced',
-    'paced, for 3 s, with a `FileSpool` in each mode of `sync`, and without a spool.',
+    'paced, for 3 s, with a `FileSpool`, and without one.',
     { ...paced, events: 6_000 },
     SPOOLS,
-    { 'spool interval': 1.3, 'spool always': undefined },
+    { spool: 1.3 },
   ),
   features(
     'features',

@@ -8,22 +8,13 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^trackpost-cluster$/, replacement: source('src/index.ts') },
-      {
-        find: /^trackpost-collector\/conformance$/,
-        replacement: source('../collector/src/conformance/index.ts'),
-      },
-      { find: /^trackpost-collector\/(ports|sql)$/, replacement: source('../collector/src/$1.ts') },
+      { find: /^trackpost-collector$/, replacement: source('../collector/src/index.ts') },
     ],
   },
   test: {
     name: 'cluster',
     ...filesOfTier(),
-    globalSetup: [
-      '../collector/test/temporary-folder.setup.ts',
-      '../collector/test/build.setup.ts',
-      'test/build.setup.ts',
-      'test/postgres.setup.ts',
-    ],
+    globalSetup: ['../collector/test/temporary-folder.setup.ts', 'test/build.setup.ts'],
     // Most files wait for servers and processes; with one worker, the machine idles half of the time.
     maxWorkers: 2,
     // Loading the modules anew for each file would take two thirds more CPU time.

@@ -4,7 +4,7 @@ import { licenses } from '../scripts/licenses.mjs'
 
 const common: Options = {
   // Loaded at run time, if it is installed.
-  external: ['trackpost-cluster', 'vitest'],
+  external: ['trackpost-cluster'],
   target: 'node20',
   platform: 'node',
   // Tests rebuild in place: emptying the folder first would break a collector that runs from it.
@@ -21,17 +21,8 @@ export default defineConfig([
   {
     ...common,
     // `cli` is an entry only for the launcher in bin/, so it needs no types.
-    entry: {
-      index: 'src/index.ts',
-      cli: 'src/cli/main.ts',
-      ports: 'src/ports.ts',
-      sql: 'src/sql.ts',
-      conformance: 'src/conformance/index.ts',
-    },
+    entry: { index: 'src/index.ts', cli: 'src/cli/main.ts' },
     format: ['esm'],
-    dts: {
-      entry: { ports: 'src/ports.ts', sql: 'src/sql.ts', conformance: 'src/conformance/index.ts' },
-    },
     // Bundled CommonJS libraries load the modules of Node.js with `require`.
     banner: {
       js: "import { createRequire as newRequire } from 'node:module'; const require = newRequire(import.meta.url);",
@@ -61,13 +52,5 @@ export default defineConfig([
     // The URL of the module, by which it finds the files of the package.
     define: { 'import.meta.url': 'importMetaUrl' },
     banner: { js: "const importMetaUrl = require('node:url').pathToFileURL(__filename).href;" },
-  },
-  {
-    ...common,
-    // Each thread is one file, without shared chunks.
-    entry: ['src/workers/reader.ts', 'src/workers/checkpoint.ts'],
-    outDir: 'dist/workers',
-    format: ['esm'],
-    splitting: false,
   },
 ])

@@ -5,6 +5,7 @@
  * It tracks one event for each of `ORDERS` orders. After every hundred, it waits for the disk and prints how many are stored.
  * It also delivers the events that an earlier process has left in the directory. It ends when no event is left.
  */
+import { readdirSync } from 'node:fs'
 import { Analytics } from 'trackpost'
 import { FileSpool } from 'trackpost/spool'
 
@@ -12,7 +13,7 @@ const { DIRECTORY: directory = './events', TRACKPOST_WRITE_KEY: writeKey, TRACKP
 const orders = Number(process.argv[2] ?? 0)
 const name = process.argv[3] ?? 'order'
 
-const spool = new FileSpool({ directory })
+const spool = new FileSpool(directory)
 const analytics = new Analytics({ writeKey, host, spool })
 
 for (let order = 1; order <= orders; order++) {
@@ -25,8 +26,9 @@ for (let order = 1; order <= orders; order++) {
   if (order % 100 > 0) continue
   if (await analytics.stored()) console.log(`stored ${order}`)
 }
-// The spool reads the events of an earlier process in the background. Wait until it has read all of them.
-while (orders === 0 && spool.stats.bytes > 0) await new Promise((resolve) => setTimeout(resolve, 20))
+// What an earlier process has left is taken over file by file. A file is removed when its events are delivered.
+const isLeft = () => readdirSync(directory).some((file) => file.endsWith('.jsonl'))
+while (orders === 0 && isLeft()) await new Promise((resolve) => setTimeout(resolve, 20))
 
 await analytics.closeAndFlush()
 const { recovered, delivered, deferred } = analytics.stats

@@ -18,8 +18,13 @@ const { values } = parseArgs({
     sample: { type: 'string', default: '300' },
     seed: { type: 'string', default: '1' },
     only: { type: 'string', multiple: true },
+    help: { type: 'boolean', default: false },
   },
 })
+if (values.help) {
+  console.log('node scripts/mutation.mjs [--sample 300] [--seed 1] [--only src/delivery/gate.ts]')
+  process.exit()
+}
 
 const names = FOLDERS.flatMap((folder) =>
   readdirSync(folder, { recursive: true }).map((name) => join(folder, name)),

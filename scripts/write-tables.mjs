@@ -72,12 +72,8 @@ const LIMITS = [
   ['time of `closeOn` without a `timeout`', 'CLOSE_ON_TIMEOUT_MS', seconds],
   ['lifetime of an assertion of OAuth', 'LIFETIME_S', (value) => `${value} s`],
   ['bits of a private key, at least', 'MIN_BITS', grouped],
-  ['bytes of a file of the spool', 'MAX_SEGMENT_BYTES', grouped],
-  [
-    "time between two syncs of the spool with `sync: 'interval'`",
-    'SYNC_INTERVAL_MS',
-    (value) => `${value} ms`,
-  ],
+  ['messages of a file of the spool', 'MAX_FILE_MESSAGES', grouped],
+  ['time until files of the spool are synced', 'SYNC_MS', seconds],
 ]
 
 function seconds(ms) {
@@ -227,16 +223,6 @@ const TABLES = {
         ),
       ],
     ),
-  'benchmark-spool': () => {
-    const loads = { spool: 'a burst of 20,000 events', 'spool-paced': '2,000 events a second' }
-    const rows = rowsOf('bench/results.md', 'Targets')
-    const ratios = (scenario) =>
-      rows.filter(([name]) => name === scenario).map(([, , , measured]) => measured.replace(' x', ''))
-    return table(
-      ['load', "`'interval'`", "`'always'`"],
-      Object.entries(loads).map(([scenario, load]) => [load, ...ratios(scenario)]),
-    )
-  },
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {

@@ -188,11 +188,11 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
   }
 
   /**
-   * Waits until the plugins have finished with the events accepted so far, and then until the spool has stored these events.
-   * Never rejects.
+   * Waits until the plugins have finished with the events accepted so far, and then until the spool has them on disk. Never
+   * rejects.
    *
-   * @returns Whether everything accepted before this call is as safe as the spool promises: with `sync: 'never'`, written to a
-   * file; in the other modes, also synced to disk (fsync). `false` without a spool, and while the spool cannot write.
+   * @returns Whether everything accepted before this call would survive the death of the process, and a power cut where fsync is
+   * allowed. `false` without a spool, and while the spool cannot write.
    * @example
    * analytics.track({ userId: 'ada', event: 'Order Completed' })
    * if (await analytics.stored()) response.end('thank you')

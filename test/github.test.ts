@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
@@ -39,6 +40,64 @@ describe.each(readdirSync(`${repository}.github/workflows`).map((name) => `.gith
     })
   },
 )
+
+describe('what a workflow runs exists', () => {
+  const scripts: Readonly<Record<string, string>> = manifest.scripts
+  const workflows = readdirSync(`${repository}.github/workflows`).map((name) => `.github/workflows/${name}`)
+  const commands = new Set(
+    workflows.flatMap((path) =>
+      [...read(path).matchAll(/\b(?:run: .*|(?:npm|node|bash|sh) .*)$/gm)].map(([line]) => line),
+    ),
+  )
+
+  /** The npm scripts that a command starts, with those that they start. */
+  function npmScripts(command: string, found = new Set<string>()): Set<string> {
+    for (const [, name] of command.matchAll(
+      /\bnpm (?:run )?(?:--silent )?(test\b(?!:)|(?<=run )[\w:-]+|(?<=--silent )[\w:-]+)/g,
+    )) {
+      if (name === undefined || found.has(name)) continue
+      found.add(name)
+      npmScripts(scripts[name] ?? '', found)
+    }
+    return found
+  }
+
+  const names = new Set([...commands].flatMap((command) => [...npmScripts(command)]))
+  const texts = [...commands, ...[...names].map((name) => scripts[name] ?? '')]
+  const files = new Set(
+    texts.flatMap((text) =>
+      [...text.matchAll(/\b(?:node|bash|sh) ([\w.][\w.-]*\/[\w./-]+)/g)].map(([, file]) => file as string),
+    ),
+  )
+
+  test('the workflows name scripts of npm and files', () => {
+    expect([...names]).toEqual(
+      expect.arrayContaining(['test', 'test:mutation', 'test:loaded', 'soak', 'pack:all']),
+    )
+    expect([...files]).toEqual(
+      expect.arrayContaining(['.ci/run', 'scripts/mutation.mjs', 'scripts/test.mjs', 'scripts/try-image.sh']),
+    )
+  })
+
+  test.each([...names])('npm run %s', (name) => {
+    expect(scripts).toHaveProperty([name])
+  })
+
+  test.each([...files])('%s', (file) => {
+    expect(existsSync(`${repository}${file}`)).toBe(true)
+    const check = /\.m?js$/.test(file) ? [process.execPath, '--check'] : ['bash', '-n']
+    execFileSync(check[0] as string, [check[1] as string, file], { cwd: repository })
+  })
+
+  test('the gate of mutations starts', () => {
+    const help = execFileSync(process.execPath, ['scripts/mutation.mjs', '--help'], {
+      cwd: repository,
+      encoding: 'utf8',
+    })
+
+    expect(help).toContain('--sample')
+  })
+})
 
 test('S39: a release has provenance and its own identity, but no stored token', () => {
   const path = '.github/workflows/release.yml'

@@ -15,11 +15,7 @@ const filesBelow = (...folders: string[]): string[] =>
 
 /** The proof of rows that no title names: a test file, and a part of a test title in that file. */
 const PROVED: Readonly<Record<string, readonly (readonly [file: string, title: string])[]>> = {
-  F10: [['test/core/bad-events.test.ts', 'F141: of $outageFault ends as it began']],
-  F79: [
-    ['test/core/conclude.test.ts', 'for a close in a rate limit waits for its end'],
-    ['test/core/conclude.test.ts', 'for a close that ends before the rate limit is told at once'],
-  ],
+  F60: [['test/auth/tokens.test.ts', 'is corrected by the Date of a refusal, and stays so']],
   F86: [
     [
       'test/serverless/serverless.test.ts',
@@ -42,7 +38,7 @@ const PROVED: Readonly<Record<string, readonly (readonly [file: string, title: s
     ['test/auth/assertion.test.ts', 'iat and exp are integers, at most 60 s apart'],
     ['test/auth/assertion.test.ts', 'have the same id, and each id is a UUID'],
   ],
-  S08: [['test/auth/oauth.test.ts', 'leaves no timer and forgets the token']],
+  S08: [['test/auth/tokens.test.ts', 'aborts a request in flight, forgets the token and leaves no timer']],
   S09: [
     [
       'test/auth/end-to-end.test.ts',

@@ -14,7 +14,7 @@ export async function open({ url, flushAt, isDefault, maxWaiting, plugins, featu
   if (feature === 'gzip') settings.compress = 'gzip'
   const { currentScope, runWithScope } = feature === 'scope' ? await import(dist('scope')) : {}
   settings.scope = currentScope
-  const { spool, close } = feature?.startsWith('spool ') ? await openSpool(feature.slice(6)) : {}
+  const { spool, close } = feature === 'spool' ? await openSpool() : {}
   if (spool) settings.spool = spool
   const analytics = new Analytics(settings)
   if (plugins) await analytics.register(...fivePlugins())
@@ -29,10 +29,10 @@ export async function open({ url, flushAt, isDefault, maxWaiting, plugins, featu
 }
 
 /** Closing the client removes the directory of the spool. */
-async function openSpool(sync) {
+async function openSpool() {
   const { FileSpool } = await import(dist('spool'))
   const directory = mkdtempSync(join(tmpdir(), 'trackpost-bench-'))
-  const spool = new FileSpool({ directory, sync, maxBytes: 1_073_741_824 })
+  const spool = new FileSpool(directory)
   const close = (analytics) => {
     const client = wrap(analytics)
     return {

@@ -1,6 +1,5 @@
-import { Argument, Command, InvalidArgumentError, Option } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
 import type { Kind } from 'trackpost'
-import { createCompletion, SHELLS } from './commands/completion.ts'
 import type { CommandContext } from './commands/context.ts'
 import { type DoctorFlags, runDoctor } from './commands/doctor.ts'
 import { type ImportFlags, runImport } from './commands/import.ts'
@@ -9,6 +8,7 @@ import { runTail, type TailFlags } from './commands/tail.ts'
 import { runTypes, type TypesFlags } from './commands/types.ts'
 import { runVerify, type VerifyFlags } from './commands/verify.ts'
 import { FORMATS } from './import/sniff.ts'
+import { isDateForm } from './import/time.ts'
 import { MAX_LIMIT } from './tail/follow.ts'
 import { version } from './version.ts'
 
@@ -44,22 +44,6 @@ export function createProgram(context: CommandContext, onExit: OnExit): Command 
   addImport(program, context, onExit)
   addTypes(program, context, onExit)
   addTail(program, context, onExit)
-  program
-    .command('completion')
-    .description('print a script that makes your shell complete commands and options')
-    .addArgument(new Argument('<shell>', 'your shell').choices(SHELLS))
-    .addHelpText(
-      'after',
-      `
-bash: trackpost completion bash > ~/.local/share/bash-completion/completions/trackpost
-zsh:  trackpost completion zsh > "\${fpath[1]}/_trackpost"
-fish: trackpost completion fish > ~/.config/fish/completions/trackpost.fish
-`,
-    )
-    .action((shell: (typeof SHELLS)[number]) => {
-      context.stdout.write(createCompletion(program, shell))
-      onExit(0)
-    })
   return program
 }
 
@@ -166,6 +150,18 @@ function addImport(program: Command, context: CommandContext, onExit: OnExit): v
     .addOption(new Option('--format <name>', 'format of the file; default: detected').choices(FORMATS))
     .option('--delimiter <character>', 'delimiter of a CSV file; default: detected', delimiter)
     .option('--columns <names>', 'columns of a CSV file without a header, separated by commas', names)
+    .option('--skip-lines <number>', 'lines above the header of a CSV file', wholeNumber(0, 1_000_000))
+    .option('--encoding <name>', 'encoding of the file, such as windows-1252; default: UTF-8', encoding)
+    .addOption(new Option('--decimal <character>', 'decimal separator of numbers').choices(['.', ',']))
+    .option('--date <form>', 'form of dates, such as dd.mm.yyyy; ISO 8601 is always read', dateForm)
+    .option('--null <text>', 'text that means no value, in any column; can be repeated', collect)
+    .option('--any-time', 'accept timestamps before 2000 or more than a year ahead')
+    .addOption(
+      new Option('--large-numbers <what>', 'what becomes of integers beyond 2^53; default: text').choices([
+        'text',
+        'refuse',
+      ]),
+    )
     .option('--rate <number>', 'maximum number of lines per second', positive)
     .option('--resume', 'continue where an interrupted import stopped')
     .option('--restart', 'start over, even if an interrupted import could continue')
@@ -191,9 +187,10 @@ function addTypes(program: Command, context: CommandContext, onExit: OnExit): vo
   program
     .command('types')
     .description('write the TypeScript types of a tracking plan')
-    .argument('<file>', 'the plan, or - for stdin')
+    .argument('<plan>', 'a file, - for stdin, a URL, or the address of a collector')
     .option('--out <path>', 'file for the types; default: stdout')
     .option('--check', 'write nothing; exit with code 1 if the file of --out does not match the plan')
+    .option('--admin-token-file <path>', 'file that holds the admin token; or set TRACKPOST_ADMIN_TOKEN')
     .action(async (file: string, flags: TypesFlags) => onExit(await runTypes(file, flags, context)))
 }
 
@@ -227,6 +224,19 @@ function collect(value: string, previous: readonly string[] = []): readonly stri
 
 function names(text: string): readonly string[] {
   return text.split(',').map((name) => name.trim())
+}
+
+function encoding(name: string): string {
+  try {
+    return new TextDecoder(name).encoding
+  } catch {
+    throw new InvalidArgumentError('expected an encoding, such as utf-8, utf-16le or windows-1252')
+  }
+}
+
+function dateForm(form: string): string {
+  if (isDateForm(form.toLowerCase())) return form.toLowerCase()
+  throw new InvalidArgumentError('expected day, month and year in their order, such as dd.mm.yyyy')
 }
 
 function delimiter(text: string): string {

@@ -311,9 +311,7 @@ describe('invalid input', () => {
   const csv = 'who,what\nada,Paid\n'
 
   test.each([
-    ['UTF-16 with a byte order mark', 'a.csv', Buffer.from(`\uFEFF${csv}`, 'utf16le'), ':1: this is UTF-16'],
-    ['UTF-16, big-endian', 'a.csv', Buffer.from(`\uFEFF${csv}`, 'utf16le').swap16(), ':1: this is UTF-16'],
-    ['UTF-16 without a byte order mark', 'a.csv', Buffer.from(csv, 'utf16le'), ':1: this is UTF-16'],
+    ['UTF-16 without a byte order mark', 'a.csv', Buffer.from(csv, 'utf16le'), ':1: this is not text'],
     ['a zip archive', 'a.csv', Buffer.from('504b0304140000', 'hex'), ':1: this is a zip archive'],
     ['binary data', 'a.csv', Buffer.from('who\0,x'), ':1: this is not text'],
     ['a broken header', 'a.csv', '"who,what\nada,Paid\n', ':1: the header cannot be read'],

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from
 import { basename, dirname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import { ndjson, newFile, newFolder, run, shareCollector, startServer } from './support.ts'
+import { ndjson, newFile, newFolder, run, serve, shareCollector, startServer } from './support.ts'
 
 const CSV = `customer_id,name,at,amount,note
 ada,Order Completed,2024-01-02 03:04:05,42.5,"said ""hi"", left
@@ -63,6 +63,8 @@ describe('formats', () => {
     ['a byte order mark', 'a.csv', `\uFEFF${CSV}`],
     ['gzip', 'a.csv.gz', gzipSync(CSV)],
     ['Windows line ends', 'a.csv', CSV.replaceAll('\n', '\r\n').replace('left\r\n', 'left\n')],
+    ['UTF-16', 'a.csv', Buffer.from(`\uFEFF${CSV}`, 'utf16le')],
+    ['UTF-16, big-endian, in gzip', 'a.csv.gz', gzipSync(Buffer.from(`\uFEFF${CSV}`, 'utf16le').swap16())],
     ['tabs', 'a.tsv', CSV.replaceAll(',', '\t').replace('\t left', ', left')],
   ])('CSV with %s is read', async (_label, name, content) => {
     const { code, stderr } = await run(['import', newFile(name, content), ...MAP], { env: collector.env })
@@ -264,7 +266,7 @@ test('a dry run reports every mistake with its line, and sends nothing', async (
     `${file}:3: column "event": track: event: expected a non-empty string, got undefined`,
     `${file}:4: column "type": type: expected identify, track, page, screen, group or alias, got "buy"`,
     `${file}:5: expected an object, got an array`,
-    `${file}:6: column "timestamp": expected milliseconds (for seconds: timestamp:s), got 1700000000`,
+    `${file}:6: column "timestamp": expected a time from 2000 to a year from now, got 1700000000 in milliseconds; in seconds it is 2023-11-14: use timestamp:s`,
     expect.stringMatching(/:7: the message has 33\d\d\d bytes; the limit is 32768$/),
     '',
   ])
@@ -273,20 +275,7 @@ test('a dry run reports every mistake with its line, and sends nothing', async (
   expect(existsSync(join(dirname(file), 'events.rejects.ndjson'))).toBe(false)
 })
 
-test('an object over several lines gets the advice to write it in one', async () => {
-  const pretty = newFile('pretty.json', JSON.stringify({ type: 'track', userId: 'ada' }, null, 2))
-  const cut = newFile('cut.ndjson', '{"type":"page","userId":"ada"}\n{"type":')
-
-  const results = await Promise.all([pretty, cut].map((file) => run(['import', file, '--dry-run'])))
-
-  expect(results.map(({ stderr }) => stderr.split('\n')[0])).toEqual([
-    `${pretty}:1:2: expected a key in double quotes, but the line ends; write one object per line, or an array`,
-    `${cut}:2:9: expected a value, but the line ends`,
-  ])
-})
-
 test.each([
-  ['an empty file', 'a.ndjson', ''],
   ['a CSV file with only a header', 'a.csv', 'userId,event\n'],
   ['an empty array', 'a.json', '[]'],
 ])('%s is imported with a note', async (_label, name, content) => {
@@ -301,6 +290,19 @@ test.each([
     0,
     `${file}: continues at line ${name === 'a.csv' ? 2 : 1}\n`,
   ])
+})
+
+test.each([
+  ['a.ndjson', ''],
+  ['a.csv', ''],
+  ['a.json', '\uFEFF \n'],
+  ['a.csv.gz', gzipSync('')],
+])('an empty file is refused: %s', async (name, content) => {
+  const file = newFile(name, content)
+
+  const { code, stderr } = await run(['import', file, '--type', 'track'], { env: collector.env })
+
+  expect([code, stderr]).toEqual([2, `trackpost: ${file}:1: the file is empty\n`])
 })
 
 test('a dry run shows the event that the first line becomes', async () => {
@@ -360,8 +362,8 @@ test('a dry run of CSV names the column as in the header, not the mapped field',
   const { stderr } = await run(['import', file, '--dry-run', ...map])
 
   expect(stderr.split('\n')).toEqual([
-    expect.stringContaining(`${file}:2: column "when": track: timestamp: expected a valid Date`),
-    `${file}:3: column "amount": expected a number, got "1,5"`,
+    expect.stringContaining(`${file}:2: column "when": expected a date in ISO 8601`),
+    `${file}:3: column "amount": expected a number (for a decimal comma: --decimal ,), got "1,5"`,
     `${file}:4: column "who": track: expected userId or anonymousId, got neither`,
     `${file}:5: expected 4 columns, got 1`,
     '',
@@ -448,13 +450,13 @@ describe('refused lines', () => {
     const rejects = join(dirname(file), 'a.rejects.csv')
     const text = readFileSync(rejects, 'utf8')
     expect(first.stderr.split('\n').slice(0, 4)).toEqual([
-      `${file}:2: column "total": expected a number, got "1,5"`,
+      `${file}:2: column "total": expected a number (for a decimal comma: --decimal ,), got "1,5"`,
       `${file}:3: a quoted field has no closing quote, or text after its closing quote`,
       `${file}:5: a quoted field has no closing quote, or text after its closing quote`,
       `${file}:6: expected 3 columns, got 2`,
     ])
     expect(text).toMatch(
-      /^_trackpost_reason,_trackpost_message_id,who,what,total\n"invalid: expected a number, got ""1,5""",import-[\w-]{32},ada,Paid,"1,5"\n"invalid_csv: a quoted .*",,bob,"half\n"invalid_csv: a quoted .*",,"x"y,z,1\n"invalid_csv: expected 3 columns, got 2",import-[\w-]{32},short,row\n$/,
+      /^_trackpost_reason,_trackpost_message_id,who,what,total\n"invalid: expected a number \(for a decimal comma: --decimal ,\), got ""1,5""",import-[\w-]{32},ada,Paid,"1,5"\n"invalid_csv: a quoted .*",,bob,"half\n"invalid_csv: a quoted .*",,"x"y,z,1\n"invalid_csv: expected 3 columns, got 2",import-[\w-]{32},short,row\n$/,
     )
     writeFileSync(
       rejects,
@@ -514,6 +516,26 @@ describe('refused lines', () => {
     ])
   })
 
+  test('the rejects file is imported with the options of the first file', async () => {
+    const text = 'All events\nJürgen;Kauf;1,5\nNULL;Käufe;2,5\n'
+    const file = newFile('a.csv', Buffer.from(text, 'latin1'))
+    const args = ['--type', 'track', '--encoding', 'windows-1252', '--skip-lines', '1', '--decimal', ',']
+    const columns = ['--columns', 'userId,event,properties.total:number', '--delimiter', ';']
+    const importIt = (path: string) => run(['import', path, ...args, ...columns], { env: collector.env })
+
+    const first = await importIt(file)
+    const rejects = file.replace('.csv', '.rejects.csv')
+    writeFileSync(rejects, readFileSync(rejects, 'utf8').replace('NULL', 'Zoë'))
+    const second = await importIt(rejects)
+
+    expect([first.code, second.code, second.stderr]).toEqual([1, 0, ''])
+    const stored = await collector.events()
+    expect(stored.map(({ userId, name, message }) => [userId, name, message.properties])).toEqual([
+      ['Jürgen', 'Kauf', { total: 1.5 }],
+      ['Zoë', 'Käufe', { total: 2.5 }],
+    ])
+  })
+
   test('two CSV rows with broken quotes do not become one good row in the rejects file', async () => {
     const file = newFile('a.csv', 'userId,event\na,"x\nb,"Paid"\nc,2,y"\n')
     const importIt = (path: string) => run(['import', path, '--type', 'track'], { env: collector.env })
@@ -553,6 +575,227 @@ describe('refused lines', () => {
 
     expect(readFileSync(mine, 'utf8')).toBe('half mended')
     expect(stdout).toContain('events.rejects-2.ndjson')
+  })
+})
+
+describe('an import changes nothing in silence', () => {
+  test.each(['ndjson', 'csv'])('what the collector exports as %s goes in as it is', async (format) => {
+    const messages = [
+      {
+        type: 'track',
+        userId: '=1+1',
+        event: 'Paid',
+        properties: { total: 0.1, note: 'a "b",\n=c' },
+        messageId: 'm-1',
+      },
+      {
+        type: 'identify',
+        anonymousId: '-17',
+        traits: { plan: 'pro' },
+        context: { ip: '203.0.113.1' },
+        messageId: 'm-2',
+      },
+      {
+        type: 'page',
+        userId: 'ada',
+        name: '@home',
+        properties: {},
+        timestamp: '2024-01-02T03:04:05.678Z',
+        messageId: 'm-3',
+      },
+      { type: 'alias', userId: 'ada', previousId: 'v-1', messageId: 'm-4' },
+      { type: 'group', userId: 'ada', groupId: 'acme', traits: { size: 3 }, messageId: 'm-5' },
+    ]
+    await collector.post('/v1/batch', {
+      writeKey: 'history',
+      batch: messages,
+      sentAt: new Date().toISOString(),
+    })
+    const facts = async () =>
+      (await collector.events()).map(({ message }) => {
+        const { type, userId, anonymousId, event, name, previousId, groupId, messageId, timestamp } = message
+        const { context = {}, properties, traits } = message
+        const { ip } = context as Record<string, unknown>
+        return {
+          type,
+          userId,
+          anonymousId,
+          event,
+          name,
+          previousId,
+          groupId,
+          messageId,
+          timestamp,
+          properties,
+          traits,
+          ip,
+        }
+      })
+    const before = await facts()
+    const text = await (await fetch(`${collector.url}/api/export?format=${format}`)).text()
+    await fetch(`${collector.url}/api/events`, { method: 'DELETE' })
+
+    const { code, stdout } = await run(['import', newFile(`events.${format}`, text), '--json'], {
+      env: collector.env,
+    })
+
+    const { delivered, notes } = JSON.parse(stdout)
+    expect([code, delivered]).toEqual([0, 5])
+    expect(notes).toContainEqual(expect.objectContaining({ kind: 'export', count: 5 }))
+    expect(await facts()).toEqual(before)
+  })
+
+  test('a path takes one value out of its object, and the rest of the object is sent', async () => {
+    const line = {
+      event: 'Buy',
+      properties: { id: 'u1', deep: { time: 1704164645, kept: 1 }, 'a.b': 'literal' },
+      context: { device: { id: 'd-1' }, ip: '203.0.113.1' },
+      payload: { name: 'x', left: 2 },
+    }
+    const map =
+      'userId=properties.id,timestamp:s=properties.deep.time,anonymousId=context.device.id,properties.name=payload.name'
+    const args = [
+      'import',
+      newFile('a.ndjson', JSON.stringify(line)),
+      '--type',
+      'track',
+      '--map',
+      map,
+      '--dry-run',
+      '--json',
+    ]
+
+    const plain = JSON.parse((await run(args)).stdout)
+    const withRest = JSON.parse((await run([...args, '--rest'])).stdout)
+
+    const properties = { deep: { kept: 1 }, 'a.b': 'literal', name: 'x' }
+    expect(plain.example).toMatchObject({
+      userId: 'u1',
+      anonymousId: 'd-1',
+      timestamp: '2024-01-02T03:04:05.000Z',
+    })
+    expect(plain.example.context).toEqual({ ip: '203.0.113.1' })
+    expect(plain.example.properties).toEqual(properties)
+    expect(plain.notes).toEqual([
+      expect.objectContaining({ kind: 'not_sent', field: 'payload', line: 1, column: 'payload' }),
+    ])
+    expect(withRest.example.properties).toEqual({ ...properties, payload: { left: 2 } })
+    expect(withRest.notes).toEqual([])
+  })
+
+  test('a note has its count, and the line and column of the first', async () => {
+    const file = newFile(
+      'a.csv',
+      'who,event,timestamp\nada,A,2024-01-02\nNULL,A,2024-01-02\n\\N,B,2024-01-02\n',
+    )
+    const args = [
+      'import',
+      file,
+      '--type',
+      'track',
+      '--map',
+      'userId=who',
+      '--set',
+      'anonymousId=v',
+      '--dry-run',
+    ]
+
+    const text = await run(args)
+    const json = await run([...args, '--json'])
+
+    expect(text.stdout).toContain(
+      'userId: 2 times taken as no id, because it is a word such as NULL, None or \\N; first in line 3, column "who"',
+    )
+    expect(JSON.parse(json.stdout).notes).toEqual([
+      { kind: 'no_id', field: 'userId', count: 2, line: 3, column: 'who', message: expect.any(String) },
+    ])
+  })
+
+  test('fields that a kind of event has not, or that have two values, are counted', async () => {
+    const lines = [
+      {
+        type: 'track',
+        userId: 'a',
+        event: 'A',
+        traits: { plan: 'pro' },
+        name: 'x',
+        plan: 1,
+        properties: { plan: 2 },
+      },
+      { type: 'alias', userId: 'a', previousId: 'b', anonymousId: 'c' },
+      { type: 'page', userId: 'a', category: 'Docs', properties: { category: 'docs' } },
+      { type: 'track', userId: 'a', event: 'A', properties: { text: '\ud800' } },
+    ].map((one) => JSON.stringify({ ...one, timestamp: '2024-01-02' }))
+
+    const { stdout } = await run([
+      'import',
+      newFile('a.ndjson', lines.join('\n')),
+      '--rest',
+      '--set',
+      'userId=b',
+      '--dry-run',
+      '--json',
+    ])
+
+    const { notes } = JSON.parse(stdout)
+    expect(
+      notes.map(({ kind, field, count, line }: Record<string, unknown>) => [kind, field, count, line]),
+    ).toEqual([
+      ['replaced', 'userId', 4, 1],
+      ['replaced', 'properties.plan', 1, 1],
+      ['no_field', 'traits', 1, 1],
+      ['no_field', 'name', 1, 1],
+      ['no_field', 'anonymousId', 1, 2],
+      ['replaced', 'properties.category', 1, 3],
+      ['surrogate', 'properties.text', 1, 4],
+    ])
+  })
+
+  test('equal events in one line are several events, also after a resumed import', async () => {
+    const event = '{"type":"track","userId":"ada","event":"A"}'
+    const importIt = (name: string, text: string) =>
+      run(['import', newFile(name, text)], { env: collector.env })
+
+    await importIt('a.json', `[${event},${event}]`)
+    await importIt('firehose', event.repeat(3))
+
+    expect((await collector.stats()).accepted).toBe(5)
+  })
+
+  test('the times of the file arrive, whatever the clock of this machine shows, and a wrong clock is told', async () => {
+    const bodies: Record<string, unknown>[] = []
+    const aheadMs = { value: 0 }
+    const url = await serve((request, response) => {
+      let text = ''
+      request.on('data', (part) => {
+        text += part
+      })
+      request.on('end', () => {
+        bodies.push(JSON.parse(text))
+        response.setHeader('date', new Date(Date.now() - aheadMs.value).toUTCString())
+        response.end('{"success":true}')
+      })
+    })
+    const env = { TRACKPOST_HOST: url, TRACKPOST_WRITE_KEY: 'k' }
+    const file = newFile(
+      'a.ndjson',
+      '{"type":"track","userId":"u","event":"A","timestamp":"2024-01-01T00:00:00Z"}',
+    )
+
+    const right = await run(['import', file, '--restart'], { env })
+    aheadMs.value = 3_600_000
+    const wrong = await run(['import', file, '--restart'], { env })
+    const sent = await run(['send', 'track', '--user-id', 'u', '--event', 'A', '--timestamp', '2024-01-01'], {
+      env,
+    })
+    const verified = await run(['verify'], { env })
+
+    expect(bodies.slice(0, 3).map(({ sentAt }) => sentAt)).toEqual([undefined, undefined, undefined])
+    expect(right.stderr).toBe('')
+    for (const { stderr } of [wrong, sent, verified])
+      expect(stderr).toMatch(
+        /clock of this machine is (?:1 h 0 min|59 min \d+ s) ahead of that of the service/,
+      )
   })
 })
 

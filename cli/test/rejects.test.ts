@@ -1,13 +1,13 @@
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { Checkpoint } from '../src/import/checkpoint.ts'
 import { Rejects, type RejectsMark } from '../src/import/rejects.ts'
 import { createTarget, type State } from '../src/import/state.ts'
 import type { PendingLine } from '../src/import/window.ts'
 import { newFolder } from './support.ts'
 
-const STYLE = { format: 'ndjson', delimiter: ',', header: [] } as const
+const STYLE = { format: 'ndjson', dialect: { delimiter: ',', isSpaced: false }, header: [] } as const
 
 function refused(line: number): PendingLine {
   return {
@@ -138,6 +138,40 @@ test('a line that is refused during the first save is in the file once', async (
   const state = JSON.parse(readFileSync(statePath, 'utf8')) as State
   expect(state).toMatchObject({ line: 3, rejects: { bytes: readFileSync(path).length } })
   expect(linesOf(path)).toEqual([1, 2])
+})
+
+test('after the last save of an import, no other one follows a save that was under way', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const path = join(newFolder(), 'rejects.ndjson')
+  let release = (): void => {}
+  const gate = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  let flushes = 0
+  class Slow extends Rejects {
+    override async flush(): Promise<void> {
+      if (++flushes === 2) await gate
+    }
+  }
+  const setting = { version: 1, format: 'ndjson', fingerprint: null, target: createTarget('a', 'b') } as const
+  const read = () => ({ frontier: { offset: 0, line: 1 }, delivered: 1, refused: 0 })
+  const checkpoint = new Checkpoint(
+    `${path}.state`,
+    new Slow(path, STYLE, undefined),
+    setting,
+    read,
+    () => {},
+  )
+  await checkpoint.start()
+  await vi.advanceTimersByTimeAsync(1_000)
+  const finished = checkpoint.finish(true)
+  release()
+  await finished
+  await vi.advanceTimersByTimeAsync(5_000)
+
+  expect([flushes, vi.getTimerCount()]).toEqual([3, 0])
+  expect(JSON.parse(readFileSync(`${path}.state`, 'utf8'))).toMatchObject({ isDone: true })
 })
 
 test('no file is created until a line is refused', async () => {

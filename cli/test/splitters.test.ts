@@ -10,6 +10,7 @@ import type { SourceRecord, Splitter } from '../src/import/record.ts'
 
 const START = { offset: 0, line: 1 }
 const LIMIT = 200
+const COMMA = { delimiter: ',', isSpaced: false }
 
 function split(splitter: Splitter, text: string | Buffer, sizes: readonly number[]): SourceRecord[] {
   const bytes = Buffer.from(text)
@@ -38,8 +39,8 @@ describe('the CSV splitter', () => {
     fc.assert(
       fc.property(rows, sizes, fc.constantFrom('\n', '\r\n'), (rows, sizes, end) => {
         const text = rows.map((row) => formatRow(row, ',') + end).join('')
-        const records = split(new CsvRowSplitter(START, ','), text, sizes)
-        const parsed = parseRows(records, ',').map(({ value }) => value)
+        const records = split(new CsvRowSplitter(START, COMMA), text, sizes)
+        const parsed = parseRows(records, COMMA).map(({ value }) => value)
         expect(parsed).toEqual(parse(text, { record_delimiter: ['\n', '\r\n'] }))
         expect(parsed).toEqual(rows)
       }),
@@ -50,10 +51,10 @@ describe('the CSV splitter', () => {
     fc.assert(
       fc.property(rows, sizes, (rows, sizes) => {
         const text = rows.map((row) => `${formatRow(row, ',')}\n`).join('')
-        const records = split(new CsvRowSplitter(START, ','), text, sizes)
+        const records = split(new CsvRowSplitter(START, COMMA), text, sizes)
         for (const [index, { end, nextLine }] of records.entries()) {
           const rest = Buffer.from(text).subarray(end)
-          const again = split(new CsvRowSplitter({ offset: end, line: nextLine }, ','), rest, sizes)
+          const again = split(new CsvRowSplitter({ offset: end, line: nextLine }, COMMA), rest, sizes)
           expect(again.map(({ bytes, line }) => [bytes.toString(), line])).toEqual(
             records.slice(index + 1).map(({ bytes, line }) => [bytes.toString(), line]),
           )
@@ -66,7 +67,7 @@ describe('the CSV splitter', () => {
     fc.assert(
       fc.property(sizes, (sizes) => {
         const text = `a,b\nx,"open\ny,"z"\n"q"r,s\n${'l'.repeat(500)}\n"${'m'.repeat(300)}\nlast,"end`
-        const records = split(new CsvRowSplitter(START, ',', LIMIT), text, sizes)
+        const records = split(new CsvRowSplitter(START, COMMA, LIMIT), text, sizes)
         expect(records.map(({ line, bytes, problem }) => [line, bytes.toString(), problem?.reason])).toEqual([
           [1, 'a,b', undefined],
           [2, 'x,"open', 'invalid_csv'],
@@ -81,8 +82,8 @@ describe('the CSV splitter', () => {
   })
 
   test('a quote in the middle of a field spoils only its own line', () => {
-    const records = split(new CsvRowSplitter(START, ','), '5" pipe,1\nada,2\n', [100])
-    const parsed = parseRows(records, ',')
+    const records = split(new CsvRowSplitter(START, COMMA), '5" pipe,1\nada,2\n', [100])
+    const parsed = parseRows(records, COMMA)
 
     expect(parsed[0]?.problem?.message).toBe('a quote inside a field that is not quoted')
     expect(parsed[1]?.value).toEqual(['ada', '2'])
@@ -142,7 +143,7 @@ describe('the splitter of a JSON array', () => {
     const text = JSON.stringify([{ a: '[{"\\' }, { b: [1, 2] }, 'x', 4, null], null, 1)
     const records = split(new JsonArraySplitter(START), text, [7])
     for (const [index, { end, nextLine }] of records.entries()) {
-      const splitter = new JsonArraySplitter({ offset: end, line: nextLine }, LIMIT, true)
+      const splitter = new JsonArraySplitter({ offset: end, line: nextLine }, { isInside: true })
       const again = split(splitter, Buffer.from(text).subarray(end), [5])
       expect(again.map(({ line, bytes }) => [line, bytes.toString()])).toEqual(
         records.slice(index + 1).map(({ line, bytes }) => [line, bytes.toString()]),

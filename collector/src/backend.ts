@@ -3,31 +3,27 @@ import type { Clock } from './clock.ts'
 import type { Config, DestinationConfig } from './config/schema.ts'
 import { Deliverer } from './destinations/deliverer.ts'
 import { type ReleaseTarget, releaseEvent } from './destinations/release.ts'
-import { DestinationWatch } from './destinations/watch.ts'
 import type { Listeners } from './listeners.ts'
 import { type Stats, StatsKeeper } from './live/stats.ts'
 import { LiveStream } from './live/stream.ts'
-import { Waiters, type WaitSource } from './live/waiters.ts'
-import type { EventRecord, EventSummary } from './record.ts'
+import { Waiters } from './live/waiters.ts'
+import type { TrackingPlan } from './plan/plan.ts'
 import { EVERYTHING } from './search/syntax.ts'
-import type { EventStore } from './store/event-store.ts'
-import type { NewEvent, NewRequest } from './store/ports.ts'
+import type { QueryContext } from './store/queries/context.ts'
+import { destinations } from './store/queries/destinations.ts'
+import { eventDetail } from './store/queries/event-detail.ts'
+import { allEvents, countEvents } from './store/queries/events.ts'
 import type { DestinationState } from './store/query-results.ts'
+import type { Store } from './store/store.ts'
 
 export interface BackendOptions extends Listeners {
   config: Config
-  store: EventStore
+  store: Store
+  plan: TrackingPlan | null
   clock: Clock
   release: ReleaseTarget | null
-  isDelivering: boolean
-  /** Whether other processes share the store. They may have another configuration. */
-  isShared: boolean
-  /** Returns why the store is unavailable; null if it is available, as far as this process knows. */
-  storeUnavailable(): string | null
   /** Returns the number of faults that requests may get at the moment. */
   activeFaults(): number
-  /** Called for every event that this process has recorded. */
-  onRecorded(event: EventSummary): void
 }
 
 /** The parts that work on stored events: the live stream, the counts, waits and deliveries. */
@@ -35,56 +31,57 @@ export class Backend {
   readonly stream: LiveStream
   readonly waiters: Waiters
   readonly #options: BackendOptions
-  readonly #store: EventStore
   readonly #stats: StatsKeeper
   readonly #deliverers: Deliverer[]
-  readonly #watch: DestinationWatch
 
   constructor(options: BackendOptions) {
-    const { config, store, clock, isDelivering, onFault, onRecovery } = options
+    const { config, store, clock, onFault, onRecovery } = options
     this.#options = options
-    this.#store = store
-    this.#stats = new StatsKeeper(clock, () => store.totals(), onFault)
-    const snapshot = (sources: number) => this.#stats.snapshot(sources)
+    this.#stats = new StatsKeeper(clock, store.totals)
     this.stream = new LiveStream(
-      snapshot,
-      () => options.storeUnavailable(),
+      (sources) => this.#stats.snapshot(sources),
+      () => store.whyNotReady(),
       () => options.activeFaults(),
       store.changes,
       clock,
     )
-    this.waiters = new Waiters(waitSource(store), clock)
-    const { destinations } = config
-    const queue = store.deliveries
-    this.#watch = new DestinationWatch({ destinations, isDelivering, queue, clock, onFault })
-    this.#deliverers = destinations
-      .filter(({ enabled }) => enabled && isDelivering)
-      .map((destination) => new Deliverer(destination, { queue, clock, onFault, onRecovery }))
+    this.waiters = new Waiters(
+      {
+        lastSeq: () => store.lastSeq,
+        count: (query) => countEvents(this.context, query),
+        records: (query, limit) => allEvents(this.context, { ...query, order: 'oldest', limit }),
+        newest: (limit) => allEvents(this.context, { search: EVERYTHING, order: 'newest', limit }),
+      },
+      clock,
+    )
+    this.#deliverers = config.destinations
+      .filter(({ enabled }) => enabled)
+      .map(
+        (destination) => new Deliverer(destination, { queue: store.deliveries, clock, onFault, onRecovery }),
+      )
   }
 
-  async start(): Promise<void> {
-    await this.#stats.load()
-    this.#store.start({
-      committed: (events, requests) => this.#committed(events, requests),
+  /** What every query reads from, now. */
+  get context(): QueryContext {
+    const { store, plan, clock } = this.#options
+    return { database: store.database, persons: store.persons, plan, nowMs: clock.now() }
+  }
+
+  start(): void {
+    this.#options.store.changes.subscribe({
+      committed: (events) => {
+        this.#stats.committed(events)
+        if (events.length === 0) return
+        this.waiters.news()
+        this.#wake()
+      },
+      changed: () => this.waiters.news(),
       cleared: () => {
         this.#stats.clear()
         this.waiters.cleared()
       },
-      changed: () => {
-        this.#stats.outdated()
-        this.waiters.news()
-        this.#wake()
-      },
     })
-    // The listener above does not hear of results of deliveries of this process.
-    this.#store.changes.subscribe(() => this.waiters.news())
-    if (this.#options.isShared) this.#watch.start()
     this.#wake()
-  }
-
-  /** Must be called with the events of each request that another process has accepted. */
-  planned(events: readonly NewEvent[]): void {
-    this.#watch.planned(events)
   }
 
   stats(sources?: number): Stats {
@@ -95,61 +92,40 @@ export class Backend {
     for (const deliverer of this.#deliverers) deliverer.wake(isAsked)
   }
 
-  #committed(events: readonly EventSummary[], requests: readonly NewRequest[]): void {
-    this.#stats.add(events, requests)
-    for (const event of events) this.#options.onRecorded(event)
-    if (events.length === 0) return
-    this.waiters.news()
-    this.#wake()
-  }
-
-  /** Returns the configured destinations, and all others that have pending deliveries but no process that delivers. */
-  async destinations(): Promise<DestinationState[]> {
-    return (await this.#destinations()).states
-  }
-
-  async #destinations(): Promise<{ states: DestinationState[]; unattended: Map<string, number> }> {
-    const unattended = this.#options.isShared ? await this.#watch.unattended() : new Map<string, number>()
-    const own = this.#options.config.destinations.map(({ name }) => name)
-    const names = [...new Set([...own, ...unattended.keys()])]
-    const states = names.length === 0 ? [] : await this.#store.reader.ask('destinations', { names })
-    return { states, unattended }
+  destinations(): DestinationState[] {
+    const names = this.#options.config.destinations.map(({ name }) => name)
+    return destinations(this.context, names)
   }
 
   actions(): Actions {
-    const { config, release } = this.#options
-    const { deliveries, reader } = this.#store
+    const { config, release, store } = this.#options
     const named = (name: string) => config.destinations.find((one) => one.name === name)
     return {
-      clear: () => this.#store.clear(),
-      delete: (ids) => this.#store.delete(ids),
-      destinations: async () => {
-        const { states, unattended } = await this.#destinations()
-        return states.map((state) => {
+      clear: () => store.clear(),
+      delete: (ids) => store.delete(ids),
+      destinations: () =>
+        this.destinations().map((state) => {
           const own = named(state.name)
-          const warning = this.#watch.warning(state.name, unattended)
-          return { ...(own === undefined ? UNKNOWN : publicFacts(own)), ...state, warning }
-        })
-      },
-      retry: async (name, ids) => {
+          return { ...(own && publicFacts(own)), ...state, warning: null }
+        }),
+      retry: (name, ids) => {
         if (named(name) === undefined) return undefined
-        const retried = await deliveries.retry(name, ids)
+        const retried = store.deliveries.retry(name, ids)
         this.#wake(true)
         return retried
       },
-      replay: async (id, names) => {
-        const event = await reader.ask('event', { id })
+      replay: (id, names) => {
+        const event = eventDetail(this.context, id)
         if (event === null) return undefined
         if (event.status !== 'accepted') return null
         const wanted = names ?? event.destinations.map(({ name }) => name)
-        const replayed: string[] = []
-        for (const name of wanted) if (await deliveries.replay(name, id)) replayed.push(name)
+        const replayed = wanted.filter((name) => store.deliveries.replay(name, id))
         this.#wake(true)
         return replayed
       },
       releaseTarget: () => release?.url ?? null,
       release: async (id) => {
-        const event = await reader.ask('event', { id })
+        const event = eventDetail(this.context, id)
         if (event === null || release === null) return { released: false, reason: 'there is no such event' }
         return releaseEvent(release, event)
       },
@@ -164,31 +140,10 @@ export class Backend {
 
   /** Pending deliveries stay in the store. */
   async close(): Promise<void> {
-    this.#watch.close()
     await Promise.all(this.#deliverers.map((deliverer) => deliverer.close()))
-    await this.#store.close()
+    this.#options.store.close()
   }
 }
-
-function waitSource({ changes, reader }: EventStore): WaitSource {
-  const full = { order: 'oldest', isFull: true } as const
-  return {
-    lastSeq: () => changes.state().lastSeq,
-    revision: () => changes.state().revision,
-    newest: async (limit) => {
-      const query = { search: EVERYTHING, order: 'newest', isFull: false, limit } as const
-      return (await reader.ask('events', query)).events
-    },
-    find: async (query, page, signal) => {
-      const { events, next } = await reader.ask('events', { ...query, ...full, ...page }, signal)
-      return { records: events as EventRecord[], next }
-    },
-    count: (query, cursor, signal) => reader.ask('count', { ...query, cursor }, signal),
-  }
-}
-
-/** Describes a destination that only other processes have in their configuration. */
-const UNKNOWN = { type: 'unknown', target: '', isEnabled: false }
 
 function publicFacts(destination: DestinationConfig): {
   name: string
@@ -200,8 +155,5 @@ function publicFacts(destination: DestinationConfig): {
   if (destination.type === 'file') return { name, type, target: destination.path, isEnabled }
   // Credentials and the query are left out, since they may be secret.
   const { origin, pathname } = new URL(destination.url)
-  const target = `${origin}${pathname}`
-  if (destination.type === 'webhook') return { name, type, target, isEnabled }
-  const { database, table } = destination
-  return { name, type, target: `${target.replace(/\/$/, '')}, table ${database}.${table}`, isEnabled }
+  return { name, type, target: `${origin}${pathname}`, isEnabled }
 }

@@ -1,196 +1,182 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { About, ApiParts } from './api/api.ts'
-import { ClientTurns } from './api/client-turns.ts'
 import { PageAssets } from './assets.ts'
 import { type ApiCaller, checkAction, isAction } from './auth/access.ts'
 import { type AdminAccess, AdminGate } from './auth/admin.ts'
 import { Authenticator } from './auth/caller.ts'
-import { LoginLimit } from './auth/login-limit.ts'
+import { RateLimit } from './auth/rate-limit.ts'
 import { Sources } from './auth/sources.ts'
 import { handleToken } from './auth/token-api.ts'
 import type { TokenServer } from './auth/tokens.ts'
 import { Backend } from './backend.ts'
+import { EventChanges } from './changes/changes.ts'
 import type { Clock } from './clock.ts'
 import type { Config } from './config/schema.ts'
 import type { ReleaseTarget } from './destinations/release.ts'
 import { FaultInjector } from './faults/injector.ts'
 import type { FaultOptions, FaultRule, FaultState, Faults } from './faults/rules.ts'
+import { type Feed, openFeed } from './feed.ts'
 import type { Collector } from './handle.ts'
 import { OriginGuard } from './http/origin.ts'
 import { RequestRecorder } from './http/request-recorder.ts'
-import { DEFAULT_LIMITS, listen, type RunningServer, type ServerLimits } from './http/server.ts'
-import { Turns } from './http/turns.ts'
+import { DEFAULT_LIMITS, listen, type RunningServer, type ServerLimits, urlOf } from './http/server.ts'
 import { TrackingApi } from './ingest/tracking-api.ts'
-import { limited } from './limited.ts'
+import { TrackingRoutes } from './ingest/tracking-routes.ts'
 import type { CollectorListeners } from './listeners.ts'
 import type { Stats } from './live/stats.ts'
 import type { WaitOptions } from './live/waiters.ts'
-import type { LogWorker } from './log/ports.ts'
 import { TrustedProxies } from './network-address.ts'
-import { Health } from './ops/health.ts'
-import { Meter } from './ops/meter.ts'
-import { MeteredLog } from './ops/metered-log.ts'
-import { OpsApi } from './ops/ops-api.ts'
-import { PartWatch } from './ops/part-watch.ts'
-import type { CollectorOptions } from './options.ts'
+import type { NewEvent } from './new-event.ts'
+import { Counts, metricsText } from './ops/counts.ts'
 import type { LoadedPlan } from './plan/plan.ts'
-import type { EventRecord } from './record.ts'
+import type { EventRecord, EventSummary } from './record.ts'
 import { Router } from './router.ts'
-import type { EventFilter, EventQuery } from './search/filter.ts'
-import { healthSources, type Shared } from './shared.ts'
-import type { EventStore, LocalRecords } from './store/event-store.ts'
-import type { RateLimits } from './store/ports.ts'
+import { type EventFilter, type EventQuery, searchOf } from './search/filter.ts'
+import { allEvents, countEvents } from './store/queries/events.ts'
+import type { Store } from './store/store.ts'
 
 const CLOSE_GRACE_MS = 5000
-/** Longest wait for a store that does not respond. */
-const STORE_LIMIT_MS = 3000
 
-export interface CheckedParts {
+export interface CollectorParts {
+  config: Config
+  store: Store
   clock: Clock
   tokens: TokenServer | undefined
-  rateLimits: RateLimits
   access: AdminAccess
   faults: Faults
   plan: LoadedPlan | null
   release: ReleaseTarget | null
   about: About
   isLocal: boolean
-  /** Undefined if the process has no log. */
-  shared: Shared | undefined
+  limits: Partial<ServerLimits> | undefined
   listeners: CollectorListeners
 }
 
 /** Connects the HTTP server, the store, and the parts that work on stored events. */
 export class RunningCollector implements Collector {
-  readonly #store: EventStore
-  readonly #shared: Shared | undefined
-  readonly #logWorker: LogWorker | undefined
+  readonly #parts: CollectorParts
   readonly #backend: Backend
-  readonly #about: About
-  readonly #tokens: TokenServer | undefined
-  readonly #faults: Faults
+  readonly #changes: EventChanges
   readonly #injector: FaultInjector
   readonly #recorder: RequestRecorder
   readonly #router: Router
-  readonly #health: Health
-  /** Undefined if there is no log, and the store is in this process. */
-  readonly #parts: PartWatch | undefined
-  readonly #meter = new Meter()
-  readonly #turns = new Turns()
-  readonly #queryTurns = new ClientTurns()
+  readonly #counts = new Counts()
   readonly #page = new PageAssets()
-  readonly #clock: Clock
-  readonly #limits: ServerLimits
-  readonly #listeners: CollectorListeners
   #server: RunningServer | undefined
+  #feed: Feed | undefined
   #closing: Promise<void> | undefined
   url = ''
   port = 0
 
-  constructor(config: Config, store: EventStore, options: CollectorOptions, checked: CheckedParts) {
-    const { clock, tokens, faults, release, about, shared, listeners } = checked
-    this.#store = store
-    this.#shared = shared
-    this.#clock = clock
-    this.#tokens = tokens
-    this.#limits = { ...DEFAULT_LIMITS, ...options.limits }
-    this.#listeners = listeners
-    this.#health = new Health(healthSources(store, shared), clock)
-    const isShared = shared !== undefined || store.local === undefined
-    if (isShared) {
-      const parts = new PartWatch({ health: this.#health, clock, ...listeners })
-      shared?.log.onUnavailable((reason) => parts.note('log', reason))
-      this.#parts = parts
-    }
+  constructor(parts: CollectorParts) {
+    const { config, store, clock, faults, plan, release, listeners } = parts
+    this.#parts = parts
     this.#backend = new Backend({
       config,
       store,
       clock,
       release,
-      isDelivering: shared?.role !== 'front',
-      isShared,
-      storeUnavailable: () => this.#parts?.reason('store') ?? null,
+      plan: plan?.plan ?? null,
       activeFaults: () => faults.active,
-      onRecorded: ({ status, reason }) => this.#meter.recorded(status, reason),
       ...listeners,
     })
-    this.#about = about
-    this.#faults = faults
-    this.#injector = new FaultInjector(this.#faults, this.#clock)
-    if (shared?.role === 'worker') {
-      this.#logWorker = shared.log.newWorker({
-        store,
-        clock,
-        onRead: (events) => this.#backend.planned(events),
-        onFault: this.#listeners.onFault,
-      })
-    }
-    this.#recorder = new RequestRecorder(shared?.log.requests ?? store.requests, this.#clock, this.#meter)
-    this.#router = this.#createRouter(config, checked)
+    this.#changes = new EventChanges(store.database, clock, listeners.onFault)
+    store.changes.subscribe({ committed: () => this.#changes.news() })
+    this.#injector = new FaultInjector(faults, clock)
+    this.#recorder = new RequestRecorder(store, clock, this.#counts)
+    this.#router = this.#newRouter()
   }
 
-  #createRouter(config: Config, { access, isLocal, plan, shared, rateLimits }: CheckedParts): Router {
+  #newRouter(): Router {
+    const { config, store, clock, tokens, access, plan, isLocal, listeners } = this.#parts
     const { browserOrigins, publicUrl, trustedProxies } = config
+    const { onFault } = listeners
     const hostNames =
       publicUrl === undefined ? config.hostNames : [...config.hostNames, new URL(publicUrl).hostname]
-    const loginLimit = new LoginLimit(config.failedLoginsPerMinute, this.#clock)
+    const guard = new OriginGuard({ isLocal, browserOrigins, hostNames })
+    const proxies = new TrustedProxies(trustedProxies)
     const tracking = new TrackingApi({
       config,
-      clock: this.#clock,
-      authenticator: new Authenticator(config, new Sources(config), this.#tokens, loginLimit),
-      rateLimit: rateLimits,
-      log: new MeteredLog(shared?.log ?? this.#store.log, this.#meter, this.#clock, shared !== undefined),
-      writesTo: shared === undefined ? 'database' : 'log',
-      turns: this.#turns,
+      clock,
+      authenticator: new Authenticator(config, new Sources(config), tokens),
+      rateLimit: new RateLimit(clock),
+      sink: {
+        append: (events) => this.#append(events),
+        refused: (events) => store.append(events),
+      },
+      failure: 'the database cannot write',
       faults: this.#injector,
       plan: plan?.plan,
-      onFault: this.#listeners.onFault,
+      onFault,
     })
-    const tokens = this.#tokens
     return new Router({
-      clock: this.#clock,
-      guard: new OriginGuard({ isLocal, browserOrigins, hostNames }),
-      proxies: new TrustedProxies(trustedProxies),
+      clock,
+      guard,
+      proxies,
       recorder: this.#recorder,
-      admin: new AdminGate(access, loginLimit),
-      tracking,
-      ops: new OpsApi({
-        health: this.#health,
-        meter: this.#meter,
-        version: this.#about.version,
-        clock: this.#clock,
-        activeFaults: () => this.#faults.active,
-        // A process without a store does not know the destinations' deliveries.
-        destinations: async () => (shared?.hasStore === false ? [] : this.#backend.destinations()),
-      }),
+      admin: new AdminGate(access),
+      routes: new TrackingRoutes({ guard, proxies, tracking }),
+      ops: { whyNotReady: () => store.whyNotReady(), metrics: () => this.#metrics() },
       handleToken:
         tokens &&
         ((request, response, notes) =>
-          handleToken(
-            { tokens, loginLimit, faults: this.#injector, onFault: this.#listeners.onFault },
-            request,
-            response,
-            notes,
-          )),
+          handleToken({ tokens, faults: this.#injector, onFault }, request, response, notes)),
       handleApi: (...given) => this.#handleApi(...given),
       servePage: (path, request, response) => this.#page.serve(path, request, response),
-      onFault: this.#listeners.onFault,
+      onFault,
     })
   }
 
+  async #append(events: readonly NewEvent[]): Promise<EventSummary[]> {
+    const kept = await this.#parts.store.append(events)
+    for (const { reason } of kept) this.#counts.recorded(reason)
+    return kept
+  }
+
+  #metrics(): string {
+    const { store } = this.#parts
+    const pending = this.#backend.destinations().reduce((sum, one) => sum + one.pending, 0)
+    return metricsText(this.#counts.state, [
+      {
+        name: 'trackpost_collector_deliveries_pending',
+        help: 'Deliveries that wait for an attempt.',
+        value: pending,
+      },
+      {
+        name: 'trackpost_collector_database_bytes',
+        help: 'Bytes of the database in use.',
+        value: store.database.usedBytes,
+      },
+    ])
+  }
+
   async listen(port: number, host: string): Promise<void> {
-    this.#server = await listen(port, host, this.#limits, this.#clock, {
+    const { clock, limits, tokens } = this.#parts
+    this.#server = await listen(port, host, { ...DEFAULT_LIMITS, ...limits }, clock, {
       request: (request, response) => void this.#router.handle(request, response),
-      connection: () => this.#turns.accepted(),
       broken: (address, broken) => this.#recorder.broken(address, broken),
     })
-    const { address, family, port: actualPort } = this.#server.address
-    this.port = actualPort
-    this.url = `http://${family === 'IPv6' ? `[${address}]` : address}:${actualPort}`
-    this.#tokens?.setAddress(this.url)
-    await this.#backend.start()
-    this.#logWorker?.start()
-    this.#parts?.start()
+    this.port = this.#server.address.port
+    this.url = urlOf(this.#server.address)
+    tokens?.setAddress(this.url)
+    this.#backend.start()
+    this.#changes.news()
+  }
+
+  /**
+   * Shows the events of a stream too. Their destinations get them from others.
+   *
+   * @throws ConfigError when the stream cannot be opened.
+   */
+  async attach(address: string): Promise<void> {
+    const { onFault } = this.#parts.listeners
+    this.#feed = await openFeed(address, {
+      append: async (events) => {
+        await this.#append(events.map(({ requestId: _, ...event }) => ({ ...event, deliveries: [] })))
+      },
+      onFault,
+    })
+    this.#parts.about.log = this.#feed.address
   }
 
   async #handleApi(
@@ -199,13 +185,18 @@ export class RunningCollector implements Collector {
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<boolean> {
+    const { about, listeners, store } = this.#parts
     const { method } = request
-    if (!isAction(method)) return this.#routeApi(caller, url, request, response)
-    checkAction(caller, this.#about.isProtected, method, url)
-    const isKnown = await this.#routeApi(caller, url, request, response)
-    if (isKnown && response.statusCode < 400)
-      this.#listeners.onAction(`${method} ${url.pathname}`, caller.address)
-    return isKnown
+    if (isAction(method)) checkAction(caller, about.isProtected, method, url)
+    try {
+      const isKnown = await this.#routeApi(caller, url, request, response)
+      if (isAction(method) && isKnown && response.statusCode < 400)
+        listeners.onAction(`${method} ${url.pathname}`, caller.address)
+      return isKnown
+    } catch (cause) {
+      store.noteDamage(cause)
+      throw cause
+    }
   }
 
   async #routeApi(
@@ -215,36 +206,36 @@ export class RunningCollector implements Collector {
     response: ServerResponse,
   ): Promise<boolean> {
     // Loaded with the first request to the API, so that tests without the API start faster.
-    const [{ handleFaults }, { handleTokens }, { handleApi }] = await Promise.all([
-      import('./api/faults.ts'),
-      import('./api/tokens.ts'),
-      import('./api/api.ts'),
-    ])
-    if (await handleFaults(this.#faults, url, request, response)) return true
-    const revoke = this.#tokens && (() => this.revokeTokens())
-    if (await handleTokens(revoke, url.pathname, request, response)) return true
-    const shared = this.#shared
-    if (shared !== undefined) {
-      const { handleShared } = await import('./api/log.ts')
-      if (await handleShared(shared, this.#about, url, request, response)) return true
-    }
+    const [{ handleFaults }, { handleTokens }, { handleResend }, { handleChanges }, { handleApi }] =
+      await Promise.all([
+        import('./api/faults.ts'),
+        import('./api/tokens.ts'),
+        import('./api/resend.ts'),
+        import('./api/changes.ts'),
+        import('./api/api.ts'),
+      ])
+    const { faults, tokens, config, store, clock } = this.#parts
+    if (await handleFaults(faults, url, request, response)) return true
+    if (handleTokens(tokens && (() => tokens.revokeTokens()), url.pathname, request, response)) return true
+    const resend = { context: () => this.#backend.context, config, url: this.url }
+    if (await handleResend(resend, url.pathname, request, response)) return true
+    const changes = { changes: this.#changes, store, now: () => clock.now() }
+    if (await handleChanges(changes, url, request, response)) return true
     return handleApi(this.#apiParts(), caller, url, request, response)
   }
 
   #apiParts(): ApiParts {
+    const { store, clock, about } = this.#parts
     const { stream, waiters } = this.#backend
     return {
-      reader: this.#store.reader,
-      changes: this.#store.changes,
+      context: () => this.#backend.context,
+      changes: store.changes,
       stream,
-      about: this.#about,
+      about,
       actions: this.#backend.actions(),
-      turns: this.#queryTurns,
-      now: () => this.#clock.now(),
-      setTimer: (run, delayMs) => this.#clock.setTimer(run, delayMs),
+      setTimer: (run, delayMs) => clock.setTimer(run, delayMs),
       stats: () => this.stats(),
-      wait: (options, signal) => waiters.waitInPages(options, signal),
-      log: this.#shared?.log,
+      wait: (options, signal) => waiters.wait(options, signal),
     }
   }
 
@@ -252,53 +243,40 @@ export class RunningCollector implements Collector {
     return this.#backend.waiters.wait(options)
   }
 
-  events(query: EventQuery = {}): EventRecord[] {
-    return this.#local.events(query)
-  }
-
-  get #local(): LocalRecords {
-    const { local } = this.#store
-    if (local !== undefined) return local
-    throw new Error(
-      'the store is not in this process and cannot be read synchronously: use waitFor, or ask /api/events',
-    )
+  events({ order = 'oldest', limit, after, ...filter }: EventQuery = {}): EventRecord[] {
+    return allEvents(this.#backend.context, { search: searchOf(filter), after, order, limit })
   }
 
   findLast(filter: EventFilter = {}): EventRecord | undefined {
-    return this.#local.events({ ...filter, order: 'newest', limit: 1 })[0]
+    return this.events({ ...filter, order: 'newest', limit: 1 })[0]
   }
 
-  count(filter: EventFilter = {}): number {
-    return this.#local.count(filter)
+  count({ after, ...filter }: EventFilter = {}): number {
+    return countEvents(this.#backend.context, { search: searchOf(filter), after })
   }
 
   stats(): Stats {
     return this.#backend.stats()
   }
 
-  clear(): Promise<void> {
-    return this.#store.clear()
+  async clear(): Promise<void> {
+    this.#parts.store.clear()
   }
 
   respondNext(fault: FaultOptions): FaultRule {
-    return this.#faults.add(fault)
+    return this.#parts.faults.add(fault)
   }
 
   faults(): FaultState {
-    return this.#faults.state()
+    return this.#parts.faults.state()
   }
 
   clearFaults(): void {
-    this.#faults.clear()
+    this.#parts.faults.clear()
   }
 
   async revokeTokens(): Promise<void> {
-    await this.#tokens?.revokeTokens()
-  }
-
-  drain(): void {
-    this.#health.drain()
-    this.#server?.drain()
+    this.#parts.tokens?.revokeTokens()
   }
 
   close(): Promise<void> {
@@ -307,18 +285,13 @@ export class RunningCollector implements Collector {
   }
 
   async #close(): Promise<void> {
-    this.#health.drain()
-    this.#parts?.close()
+    await this.#feed?.close()
     this.#backend.hangUp()
     this.#injector.close()
+    this.#changes.close()
     await this.#server?.close(CLOSE_GRACE_MS)
-    // All connections are closed. Events that are still unwritten were not acknowledged to their clients.
-    const cancel = this.#clock.setTimer(() => this.#store.cut?.(), STORE_LIMIT_MS)
-    await limited(this.#recorder.settled(), STORE_LIMIT_MS, this.#clock, () => {})
-    await this.#logWorker?.close()
-    await this.#shared?.log.close()
+    await this.#recorder.settled()
     await this.#backend.close()
-    cancel()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -18,7 +18,7 @@ export interface Collector extends AsyncDisposable {
   /** Returns the number of matching records. */
   count(filter?: EventFilter): number
   stats(): Stats
-  /** Deletes all records and all known messageIds; on SQLite, before the call returns. Rejects if the deletion fails. */
+  /** Deletes all records before the call returns. Rejects if the deletion fails. */
   clear(): Promise<void>
   /**
    * Injects a fault into the next requests to `/v1` and `/token`. Several calls make a sequence.
@@ -27,20 +27,12 @@ export interface Collector extends AsyncDisposable {
    * @throws FaultError when a value cannot be used.
    */
   respondNext(fault: FaultOptions): FaultRule
-  /** Returns the active faults, the fail rate, and the number of requests that have got a fault so far. */
+  /** Returns the active faults, and the number of requests that have got a fault so far. */
   faults(): FaultState
-  /** Removes all faults, and sets `failRate` to 0. */
+  /** Removes all faults. */
   clearFaults(): void
-  /**
-   * Revokes all tokens, including those that other processes with the same store or log have issued. This process refuses them
-   * at once, the others within a second after the promise resolves. Rejects when the store cannot be written to.
-   */
+  /** Revokes all tokens. Rejects when the store cannot be written to. */
   revokeTokens(): Promise<void>
-  /**
-   * Announces the end of the collector, so that clients and load balancers move to another one: `/readyz` responds with 503,
-   * and each connection closes after its next response. Requests are still accepted until `close()`.
-   */
-  drain(): void
   /** Finishes the requests in flight, commits their events, and closes the port and the store. */
   close(): Promise<void>
 }

@@ -59,7 +59,11 @@ const REMEDIES_OF_WARNINGS: Readonly<Record<Warning, [remedy: string, field?: st
     'timestamp',
   ],
   timestamp_zone: ['Add the time zone: a Z at the end for UTC, or an offset such as +02:00.', 'timestamp'],
-  number: ['Send a smaller number, or a text.'],
+  timestamp_far: [
+    'Send milliseconds or ISO-8601 and check the clock of the machine: seconds read as milliseconds give 1970.',
+    'timestamp',
+  ],
+  number: ['Send ids and other long numbers as text.'],
   batch_field: [
     'Send objects as context and integrations, and a date-time such as 2026-05-17T09:30:00Z as sentAt.',
   ],

@@ -9,7 +9,6 @@ import type { Config } from './config/schema.ts'
 import { type ReleaseTarget, readReleaseTarget } from './destinations/release.ts'
 import { isLoopback } from './http/origin.ts'
 import type { ServerLimits } from './http/server.ts'
-import { MEMORY } from './open-store.ts'
 import type { LoadedPlan, TrackingPlanFile } from './plan/plan.ts'
 
 /** Options of a collector. */
@@ -22,20 +21,15 @@ export interface CollectorOptions {
    * Must be true to listen on an address that other machines can reach. The collector has no TLS: put a proxy in front of it.
    */
   allowPublic?: boolean
-  /**
-   * Address of the store: the path of an SQLite file, `:memory:` (default), or `postgres://user:password@host:port/database`.
-   * Any number of collectors may share a PostgreSQL database.
-   */
+  /** The path of an SQLite file, or `:memory:` (default). Each collector needs a file of its own. */
   store?: string
+  /** The newest events that are kept, 1 to 1,000,000; default 100,000. */
+  keep?: number
   /**
-   * Address of a log on NATS JetStream, `nats://<host>[:port]`. This process writes events to the log, and processes with
-   * `work` write them from there to the store. Without `store`, this process itself stores nothing. Default: no log.
+   * Address of a stream of `trackpost-cluster`, `nats://<host>[:port]`, whose events are shown too. Needs that package. Default:
+   * none.
    */
   log?: string
-  /**
-   * Whether this process writes the events of the log to the store, and delivers them to destinations. Needs `log` and `store`.
-   */
-  work?: boolean
   /** The configuration, or the path of a config file. */
   config?: ConfigInput | string
   /**
@@ -54,8 +48,6 @@ export interface CollectorOptions {
    * key>@api.segment.io`. Nothing is sent there automatically.
    */
   releaseTo?: string
-  /** Probability that a request to `/v1` gets status 503, from 0 to 1; default 0. */
-  failRate?: number
   /** Limits for connections, for tests with hostile clients. */
   limits?: Partial<ServerLimits>
   /** The source of times, timers and random numbers, for tests. */
@@ -66,8 +58,7 @@ export interface CollectorOptions {
    */
   onFault?: (what: string, cause: unknown) => void
   /**
-   * Called when the store, the log or a destination works again. Gets a message and the fault that has ended, for example "the
-   * store is back" and "the store is unavailable". Default: none. An error of this function only causes a process warning.
+   * Called when a destination works again. Gets a message and the fault that has ended. Default: none. An error of this function only causes a process warning.
    */
   onRecovery?: (what: string, fault: string) => void
   /**
@@ -85,10 +76,6 @@ export async function readConfig(given: ConfigInput | string | undefined): Promi
   if (given === undefined) return DEFAULT_CONFIG
   const { loadConfig, parseConfig } = await import('./config/load.ts')
   return typeof given === 'string' ? loadConfig(given) : parseConfig(given, 'config')
-}
-
-export function storeAddress({ store }: CollectorOptions): string {
-  return store ?? MEMORY
 }
 
 /** Returns whether only this machine can reach the address. Throws if other machines can, unless `allowPublic` is true. */

@@ -59,13 +59,25 @@ export const WARNINGS = {
   byte_order_mark: 'the body begins with a byte order mark, which JSON does not allow',
   timestamp: 'timestamp is not an ISO-8601 date-time; the time of receipt was used',
   timestamp_zone: 'timestamp names no time zone; it was read as UTC',
-  number: 'a number is beyond the range of a double (about 1.8e308) and was replaced by null',
+  timestamp_far: 'the event is dated before the year 2000 or more than a day in the future',
+  number:
+    'a number has more digits than a double holds and was rounded, or is beyond its range (about 1.8e308) and became null',
   batch_field:
     'context or integrations of the batch is not an object, or its sentAt is not an ISO-8601 date-time; it was left out',
   write_key_in_item:
     'a write key was found in an item, where it does not count; it belongs in the header or at the top of the body',
 } as const
 export type Warning = keyof typeof WARNINGS
+
+/** A mistake in the body of a refused request. */
+export interface RequestProblem {
+  code: string
+  message: string
+  /** The position in the decompressed body: a byte offset, and line and column from 1. Undefined when there is no position. */
+  offset?: number
+  line?: number
+  column?: number
+}
 
 /** The state of the delivery of one accepted event to one destination. */
 export interface DestinationOutcome {
@@ -75,6 +87,9 @@ export interface DestinationOutcome {
   reason?: string
   attempts: number
 }
+
+/** `repeated`: the event was stored before, and this one changes nothing. `rejected`: it was not accepted, for another reason. */
+export type EventStatus = 'accepted' | 'rejected' | 'repeated'
 
 /** One event in a list: everything but the message itself. */
 export interface EventSummary {
@@ -90,7 +105,7 @@ export interface EventSummary {
   timestamp: string
   /** Name of the source; empty if the caller is unknown. */
   source: string
-  status: 'accepted' | 'rejected'
+  status: EventStatus
   reason: Reason | null
   /** The kind; `batch` for a refused request that could not be split into events; null if the kind is unknown. */
   type: Kind | 'batch' | null

@@ -1,16 +1,14 @@
+import { basename } from 'node:path'
 import type { About } from './api/api.ts'
-import { RateLimit } from './auth/rate-limit.ts'
 import type { TokenServer } from './auth/tokens.ts'
 import type { Clock } from './clock.ts'
-import { loadCluster, requireCluster } from './cluster.ts'
 import { RunningCollector } from './collector.ts'
+import { ConfigError } from './config/config-error.ts'
 import type { Config } from './config/schema.ts'
-import type { LogParts } from './drivers.ts'
 import { Faults } from './faults/rules.ts'
 import type { Collector } from './handle.ts'
 import { listenersOf } from './listeners.ts'
 import { withoutBrackets } from './network-address.ts'
-import { maxEventsOf, openStore, openStoreOrRetry, storeName } from './open-store.ts'
 import {
   adminAccess,
   type CollectorOptions,
@@ -18,20 +16,21 @@ import {
   readConfig,
   readPlan,
   readRelease,
-  storeAddress,
 } from './options.ts'
-import { roleOf, type Shared } from './shared.ts'
-import type { TokenMemory } from './store/ports.ts'
+import { MEMORY } from './store/database.ts'
+import { Store } from './store/store.ts'
+import type { TokenMemory } from './store/token-memory.ts'
 import { systemClock } from './system-clock.ts'
 import { version } from './version.ts'
 
 const DEFAULT_PORT = 8787
+const MAX_KEEP = 1_000_000
 
 /**
  * Starts a collector.
  *
- * @throws ConfigError when a setting is invalid or the address is public; the system's error when the port is in use; the error
- * of the database when the file cannot be opened.
+ * @throws ConfigError when a setting is invalid, the address is public, or the file cannot be used; the system's error when the port
+ * is in use.
  */
 export async function startCollector(options: CollectorOptions = {}): Promise<Collector> {
   const config = await readConfig(options.config)
@@ -41,58 +40,23 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
   // All options are checked before anything is opened.
   const access = adminAccess(options, isLocal)
   const faults = new Faults(clock)
-  if (options.failRate !== undefined) faults.failRate = options.failRate
   const release = readRelease(options.releaseTo)
   const plan = await readPlan(options.plan)
   const listeners = listenersOf(options)
-  const { onFault } = listeners
-  const role = roleOf(options)
-  await requireCluster({
-    store: storeAddress(options),
-    log: options.log,
-    destinations: role?.role === 'front' ? [] : config.destinations,
-  })
-  // If there is a log, the store may be opened later, because events wait in the log.
-  const parts = { config, clock, plan, onFault }
-  const store = await (role === undefined
-    ? openStore(storeAddress(options), parts)
-    : openStoreOrRetry(storeAddress(options), parts, role.role === 'worker'))
+  const store = openStore(options, config, clock, listeners.onFault)
   let running: RunningCollector
-  let shared: Shared | undefined
   try {
-    if (role !== undefined)
-      shared = await openShared(role, options.log ?? '', { settings: config.log, clock, onFault })
-    // A process with a log may have no store. So the data about tokens is in the log, and each process limits rates by itself.
-    const tokens = await createTokenServer(config, clock, shared?.log.tokens ?? store)
-    const rateLimits = (shared === undefined ? store.rateLimits : undefined) ?? new RateLimit(clock)
-    const about: About = {
-      ...aboutOf(config, options, clock),
-      role: role?.role ?? 'single',
-      log: shared?.log.address ?? null,
-      needsToken: typeof access === 'object',
-      isProtected: options.protect ?? false,
-    }
-    const checked = {
-      clock,
-      tokens,
-      rateLimits,
-      access,
-      faults,
-      isLocal,
-      plan,
-      release,
-      about,
-      shared,
-      listeners,
-    }
-    running = new RunningCollector(config, store, options, checked)
+    const tokens = await createTokenServer(config, clock, store)
+    const about = aboutOf(config, options, store, clock, typeof access === 'object')
+    const given = { config, store, clock, tokens, access, faults, plan, release, about, isLocal, listeners }
+    running = new RunningCollector({ ...given, limits: options.limits })
   } catch (cause) {
-    await shared?.log.close()
-    await store.close()
+    store.close()
     throw cause
   }
   try {
     await running.listen(options.port ?? DEFAULT_PORT, host)
+    if (options.log !== undefined) await running.attach(options.log)
   } catch (cause) {
     await running.close()
     throw cause
@@ -100,13 +64,29 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
   return running
 }
 
-async function openShared(
-  role: Pick<Shared, 'role' | 'hasStore'>,
-  address: string,
-  parts: LogParts,
-): Promise<Shared> {
-  const { openLog } = await loadCluster('a log on NATS')
-  return { ...role, log: await openLog(address, parts) }
+/** @throws ConfigError when the file cannot be used. */
+function openStore(
+  { store: path = MEMORY, keep }: CollectorOptions,
+  { durability, dedupWindow, maxEvents, retentionDays, maxDatabaseBytes }: Config,
+  clock: Clock,
+  onFault: (what: string, cause: unknown) => void,
+): Store {
+  const kept = keep ?? maxEvents
+  if (kept !== undefined && !(Number.isInteger(kept) && kept >= 1 && kept <= MAX_KEEP))
+    throw new ConfigError(`keep: expected a whole number from 1 to ${MAX_KEEP}`)
+  // SQLite would open a temporary file for an empty path, and take `file:` for a URL.
+  if (path.trim() === '' || /^(?:file:|[a-z][a-z\d+.-]*:\/\/)/i.test(path))
+    throw new ConfigError('store: expected the path of a file, or :memory:')
+  return new Store({
+    path,
+    clock,
+    onFault,
+    durability,
+    retentionDays,
+    keep: kept,
+    maxBytes: maxDatabaseBytes,
+    dedupWindowSeconds: dedupWindow,
+  })
 }
 
 async function createTokenServer(
@@ -121,18 +101,23 @@ async function createTokenServer(
 
 function aboutOf(
   config: Config,
-  options: CollectorOptions,
+  { store: path = MEMORY, plan, protect }: CollectorOptions,
+  { keep }: Store,
   clock: Clock,
-): Omit<About, 'role' | 'log' | 'needsToken' | 'isProtected'> {
-  const address = storeAddress(options)
+  needsToken: boolean,
+): About {
   return {
     version,
     startedAt: new Date(clock.now()).toISOString(),
     region: config.region,
-    database: storeName(address),
+    // Without the folder: it may be shown to anyone.
+    database: path === MEMORY ? MEMORY : basename(path),
     sources: config.sources?.map(({ name }) => name) ?? null,
     destinations: config.destinations.map(({ name }) => name),
-    hasPlan: options.plan !== undefined,
-    maxEvents: maxEventsOf(address, config),
+    hasPlan: plan !== undefined,
+    maxEvents: keep,
+    log: null,
+    needsToken,
+    isProtected: protect ?? false,
   }
 }

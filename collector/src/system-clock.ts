@@ -1,10 +1,6 @@
-import { setTimeout as setTimeoutPromise } from 'node:timers/promises'
 import type { Clock } from './clock.ts'
 
-/**
- * All code takes its times, timers and random numbers from a `Clock`, except for random identifiers, `AbortSignal.timeout` and
- * `holdFor`.
- */
+/** All code takes its times, timers and random numbers from a `Clock`, except for random identifiers and `AbortSignal.timeout`. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
@@ -14,9 +10,4 @@ export const systemClock: Clock = {
     timer.unref()
     return () => clearTimeout(timer)
   },
-}
-
-/** Resolves after `delayMs` of real time, or when the signal is aborted. Keeps the process alive until then. */
-export function holdFor(delayMs: number, signal: AbortSignal): Promise<void> {
-  return setTimeoutPromise(delayMs, undefined, { signal }).catch(() => {})
 }

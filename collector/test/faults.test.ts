@@ -75,16 +75,19 @@ test('delay delays the response, and without a status the request is handled as 
   expect(collector.count({ status: 'accepted' })).toBe(1)
 })
 
-test('failRate makes this share of the requests to /v1 fail', async () => {
-  const dice = [0.1, 0.3, 0.19, 0.9]
-  const collector = await openCollector({
-    failRate: 0.2,
-    clock: { ...fakeClock(), random: () => dice.shift() ?? 1 },
-  })
-  const statuses = []
-  for (let i = 0; i < 4; i++) statuses.push((await post(collector, '/v1/track', track())).status)
+test('a fault with a duration ends by itself', async () => {
+  const clock = fakeClock()
+  const collector = await openCollector({ clock })
+  const { until, times } = collector.respondNext({ status: 503, forMs: 30_000 })
+  const statusNow = async () => (await post(collector, '/v1/track', track())).status
 
-  expect(statuses).toEqual([503, 200, 503, 200])
+  expect({ until, times }).toEqual({ until: new Date(clock.now() + 30_000).toISOString(), times: null })
+  expect([await statusNow(), await statusNow()]).toEqual([503, 503])
+  clock.advance(29_999)
+  expect(await statusNow()).toBe(503)
+  clock.advance(1)
+  expect(await statusNow()).toBe(200)
+  expect(collector.faults().rules).toEqual([])
 })
 
 test('a fault with a chance is used up only when it applies', async () => {
@@ -104,6 +107,7 @@ test.each([
   [{ status: 500, hang: true }, /exclude/],
   [{ status: 500, times: 0 }, /times/],
   [{ status: 500, chance: 2 }, /chance/],
+  [{ status: 500, forMs: 0 }, /forMs/],
   [{ delay: Number.NaN }, /delay/],
   [{ status: 500, headers: { 'x\r\ny': '1' } }, /headers/],
   [{ status: 500, headers: { x: 'a\r\nb' } }, /headers/],
@@ -132,13 +136,13 @@ test('/api/faults sets, lists and removes the same faults', async () => {
     { hang: true, times: 1, remaining: 1, path: '/token' },
   ])
   expect((await post(collector, '/v1/track', track())).status).toBe(503)
-  expect(await (await fetch(api)).json()).toEqual({ rules, failRate: 0, injected: 1 })
+  expect(await (await fetch(api)).json()).toEqual({ rules, injected: 1 })
   expect((await fetch(`${api}/${rules[0]?.id}`, { method: 'DELETE' })).status).toBe(200)
   expect((await post(collector, '/v1/track', track())).status).toBe(200)
-  expect((await add({ failRate: 1 })).status).toBe(201)
+  expect((await add({ status: 503, times: null })).status).toBe(201)
   expect((await post(collector, '/v1/track', track())).status).toBe(503)
   expect((await fetch(api, { method: 'DELETE' })).status).toBe(200)
-  expect(await (await fetch(api)).json()).toEqual({ rules: [], failRate: 0, injected: 2 })
+  expect(await (await fetch(api)).json()).toEqual({ rules: [], injected: 2 })
 })
 
 test('/api/faults refuses the whole list if one fault is invalid', async () => {

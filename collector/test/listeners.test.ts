@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
 import { listenersOf } from '../src/listeners.ts'
 import { newDatabaseFile } from './support/process.ts'
-import { openCollector } from './support.ts'
+import { openCollector, post, track } from './support.ts'
 
 function warnings(): string[] {
   const told: string[] = []
@@ -43,7 +43,8 @@ test('a collector continues if its listener throws', async () => {
   })
 
   rmSync(path)
+  await post(collector, '/v1/track', track())
 
-  await expect.poll(() => told.join()).toContain('the database file was removed or replaced')
+  await expect.poll(() => told.join()).toContain('the database cannot write')
   expect((await fetch(`${collector.url}/api/stats`)).status).toBe(200)
 })

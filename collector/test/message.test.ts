@@ -2,8 +2,7 @@ import { expect, test } from 'vitest'
 import { inheritanceOf } from '../src/ingest/inheritance.ts'
 import { type Envelope, readMessage } from '../src/ingest/message.ts'
 import { readRequest } from '../src/ingest/read-request.ts'
-import { differenceWith } from '../src/store/inherited.ts'
-import { contentComparer } from '../src/store/same-content.ts'
+import { isSameContent } from '../src/store/same-content.ts'
 
 const envelope: Envelope = {
   inheritance: undefined,
@@ -56,7 +55,7 @@ test('a write key in an item is removed, with a warning', () => {
 })
 
 test('the fields that the service added and changed are reported, with the sent values', () => {
-  const { sent, body, inherited } = read(
+  const { sent, body } = read(
     { messageId: undefined, context: { direct: true, ip: '10.0.0.1' } },
     {
       inheritance: inheritanceOf(
@@ -69,38 +68,42 @@ test('the fields that the service added and changed are reported, with the sent 
   )
 
   expect(sent).toEqual({
-    added: ['originalTimestamp', 'sentAt', 'receivedAt'],
+    added: ['originalTimestamp', 'sentAt', 'context.locale', 'integrations.Warehouse', 'receivedAt'],
     changed: { timestamp: '2026-05-17T11:59:00.000Z', messageId: undefined, 'context.ip': '10.0.0.1' },
     removed: [],
   })
-  expect(differenceWith(JSON.parse(body), inherited, sent).added).toEqual([
-    ...sent.added,
-    'context.locale',
-    'integrations.Warehouse',
-  ])
+  expect(JSON.parse(body)).toMatchObject({
+    context: { locale: 'de-DE', ip: '203.0.113.9', direct: true },
+    integrations: { Warehouse: false },
+  })
+})
+
+test.each([
+  ['1970-01-01T00:00:01.000Z', ['timestamp_far']],
+  ['2026-05-19T12:00:00.000Z', ['timestamp_far']],
+  ['2026-05-18T11:00:00.000Z', []],
+  ['2001-01-01T00:00:00.000Z', []],
+])('an event of %s has the warnings %j', (timestamp, warnings) => {
+  expect(read({ timestamp })).toMatchObject({ reason: null, warnings })
+})
+
+test('an empty list counts as an empty map, as PHP writes it', () => {
+  const { reason, body, sent } = read({ properties: [], traits: [], context: [], integrations: [] })
+
+  expect(reason).toBeNull()
+  expect(JSON.parse(body)).toMatchObject({ properties: {}, traits: {}, context: {}, integrations: {} })
+  expect(sent.changed).toEqual({ properties: [], traits: [], context: [], integrations: [] })
+  expect(read({ properties: [1] }).reason).toBe('bad_field')
 })
 
 test('the same content with its keys in another order is a duplicate', () => {
-  const one = '{"a":{"x":1,"y":[{"p":1,"q":2}]},"b":2,"receivedAt":"1"}'
-  const isSame = (other: string) => contentComparer()({ body: one }, { body: other })
+  const one = '{"a":{"x":1,"y":[{"p":1,"q":2}]},"b":2,"receivedAt":"1","context":{"library":{"name":"x"}}}'
 
-  expect(isSame('{"b":2,"a":{"y":[{"q":2,"p":1}],"x":1},"receivedAt":"2"}')).toBe(true)
-  expect(isSame('{"b":2,"a":{"y":[{"q":2,"p":3}],"x":1}}')).toBe(false)
-})
-
-test('content is the same, whether an item contains it or inherits it from the batch', () => {
-  const whole = '{"context":{"locale":"de","app":{"name":"a","build":1},"library":{"name":"x"}},"b":2}'
-  const own = '{"b":2,"context":{"locale":"de"}}'
-  const isSame = (body: string, inherited?: object) =>
-    contentComparer()({ body: whole }, { body, inherited: inherited && JSON.stringify(inherited) })
-
-  expect(isSame(own, { context: { locale: 'fr', app: { build: 1, name: 'a' } } })).toBe(true)
-  expect(isSame('{"b":2}', { context: { locale: 'fr', app: { build: 1, name: 'a' } } })).toBe(false)
-  expect(isSame(own, { context: { app: { build: 2, name: 'a' } } })).toBe(false)
-  expect(isSame(own, { context: { app: { build: 1, name: 'a' }, more: 1 } })).toBe(false)
-  expect(isSame(own, { context: { app: { build: 1, name: 'a' } }, integrations: { All: false } })).toBe(false)
-  expect(isSame(own)).toBe(false)
-  expect(isSame(whole, { context: { locale: 'fr', library: { name: 'y' } } })).toBe(true)
+  expect(isSameContent(one, '{"b":2,"a":{"y":[{"q":2,"p":1}],"x":1},"receivedAt":"2","context":{}}')).toBe(
+    true,
+  )
+  expect(isSameContent(one, '{"b":2,"a":{"y":[{"q":2,"p":3}],"x":1},"context":{}}')).toBe(false)
+  expect(isSameContent(one, '{"b":2,"a":{"y":[{"q":2,"p":1}],"x":1},"context":{"locale":"de"}}')).toBe(false)
 })
 
 const request = (text: string) => readRequest(Buffer.from(text), 'batch')
@@ -141,10 +144,11 @@ test('an error in a refused body is reported with its position in bytes, line an
   })
   expect(request(`{"batch":[1,\n"${'x'.repeat(32_768)}"]}`)).toMatchObject({
     refused: 'event_too_large',
-    problem: { offset: 13, line: 2, column: 1, message: expect.stringContaining('item 1 has 32770 bytes') },
+    problem: { message: expect.stringContaining('item 1 has 32770 bytes') },
     items: [{ reason: 'batch_refused' }, { reason: 'event_too_large' }],
   })
-  expect(request('['.repeat(65))).toMatchObject({ refused: 'too_deep', problem: { offset: 64 } })
+  expect(request(`${'['.repeat(65)}${']'.repeat(65)}`)).toMatchObject({ refused: 'too_deep' })
+  expect(request('['.repeat(400_000))).toMatchObject({ refused: 'invalid_json' })
 })
 
 test('a batch of 5,000 items is accepted, a larger one is refused', () => {
@@ -152,4 +156,26 @@ test('a batch of 5,000 items is accepted, a larger one is refused', () => {
 
   expect(batchOf(5000)).toMatchObject({ items: expect.objectContaining({ length: 5000 }) })
   expect(batchOf(5001)).toMatchObject({ refused: 'too_many_items' })
+})
+
+test('an item with a number that a double does not hold has a warning, and the others have none', () => {
+  const roundedIn = (text: string) => {
+    const read = request(text)
+    return 'refused' in read ? read.refused : { items: [...read.rounded], warnings: read.warnings }
+  }
+
+  expect(roundedIn('{"batch":[{"a":9007199254740993},{"a":"9007199254740993"},{"b":[1e999]}]}')).toEqual({
+    items: [0, 2],
+    warnings: [],
+  })
+  expect(roundedIn('{"batch":[{}],"context":{"id":12345678901234567890}}')).toEqual({
+    items: [],
+    warnings: ['number'],
+  })
+  expect(
+    roundedIn('{"batch":[{"a":1.50000000000000000,"b":9007199254740992,"c":123456789012345680000}]}'),
+  ).toEqual({
+    items: [],
+    warnings: [],
+  })
 })

@@ -22,9 +22,9 @@ test('a collector without a config loads only the package of the database', asyn
     await collector.close()`)
 
   // The packages of which the native database consists.
-  const database = ['@libsql', '@neon-rs', 'detect-libc', 'libsql']
+  const database = ['@photostructure/sqlite', 'node-gyp-build', 'node-addon-api']
   expect(loaded.filter((name) => !database.some((part) => name.startsWith(part)))).toEqual([])
-  expect(loaded).toContain('libsql')
+  expect(loaded).toContain('@photostructure/sqlite')
 })
 
 test('a config needs no other packages, because the library that checks it is bundled', async () => {
@@ -32,6 +32,6 @@ test('a config needs no other packages, because the library that checks it is bu
     const collector = await startCollector({ port: 0, config: { rate: 5 } })
     await collector.close()`)
 
-  expect(loaded).toContain('libsql')
+  expect(loaded).toContain('@photostructure/sqlite')
   expect(loaded).not.toContain('zod')
 })

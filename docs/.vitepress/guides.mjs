@@ -24,7 +24,7 @@ export const GUIDES = [
   },
   { text: 'Command line', pages: ['command-line'] },
   { text: 'Collector', pages: ['collector', 'collector/api', 'collector/comparison'] },
-  { text: 'Cluster', pages: ['cluster', 'cluster/package', 'cluster/scale'] },
+  { text: 'Cluster', pages: ['cluster', 'cluster/package'] },
   {
     text: 'Changing over',
     pages: [
@@ -41,7 +41,6 @@ export const ELSEWHERE = {
   'collector/api': { source: 'collector/docs/api.md', title: 'API of the collector' },
   'collector/comparison': { source: 'collector/docs/comparison.md', title: 'The page, compared' },
   'cluster/package': { source: 'cluster/README.md', title: 'The package for clusters' },
-  'cluster/scale': { source: 'cluster/docs/scale.md', title: 'How far it goes, and what it costs' },
   'command-line': { source: 'cli/README.md', title: 'The command line' },
   changelog: { source: 'CHANGELOG.md', title: 'Changelog' },
   security: { source: 'SECURITY.md', title: 'Security' },

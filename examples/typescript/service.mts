@@ -88,7 +88,6 @@ function isOurFault(code: Code): boolean {
     case 'retries_exhausted':
     case 'deadline':
     case 'shutdown_timeout':
-    case 'spool':
     case 'deferred':
       return false
   }

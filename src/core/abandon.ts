@@ -9,7 +9,7 @@ import { extract } from './waiting.ts'
  * Requests that carry no other events are aborted.
  */
 export function abandon(core: Core, upTo: number, message: string): void {
-  const { inPlugins, inFlight, pipeline } = core
+  const { inPlugins, inFlight, pipeline, journal } = core
   const isLeft = ({ seq }: Item): boolean => seq <= upTo
   const error = errorInTrouble(core, 'shutdown_timeout', message)
   // All are taken out before the first outcome is told: a callback may flush, or track again.
@@ -25,6 +25,8 @@ export function abandon(core: Core, upTo: number, message: string): void {
     inFlight.delete(request)
     request.abort(new Error('the client was closed'))
   }
+  // The journal looks whether its files are still there.
+  journal?.append([])
   const isKept = ({ record }: Item): boolean => record?.isKept === true
   settle(
     core,

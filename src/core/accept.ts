@@ -76,7 +76,7 @@ export function accept(
     hasContext ? new AsyncResource('Trackpost') : undefined,
     isAwaited,
     isPromised || isHandedOver || (callback !== undefined && core.isCallbackUrgent),
-    pipeline.depth,
+    pipeline.isEmpty ? 0 : pipeline.depth,
     isDisabled,
     false,
     error,
@@ -125,7 +125,7 @@ function take(
     const merged = outer === undefined ? inner : applyScope(outer, inner)
     message = buildMessage(kind, merged, core.stamp, clock.now())
     const isDisabled = core.askDisabled?.() ?? false
-    if (pipeline.concerns(kind)) {
+    if (!pipeline.isEmpty && pipeline.concerns(kind)) {
       // A copy, because plugins may change it but must not change the caller's objects.
       const copy = copyToContextEvent(message, Math.max(settings.maxMessageBytes, MIN_COPY_BYTES))
       return { message, error: undefined, json: '', ctx: new Context(copy, '', clock), isDisabled }

@@ -41,7 +41,6 @@ async function closeOnce(core: Core, timeoutMs: number): Promise<FlushSummary> {
   abandon(core, EVERYTHING, 'the client was closed')
   core.timer?.cancel()
   core.timer = undefined
-  core.cancelWatch?.()
   if (typeof credentials !== 'string') credentials.close()
   transport.abort()
   pipeline.close()

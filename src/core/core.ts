@@ -80,6 +80,8 @@ export interface Core {
   readonly isCallbackUrgent: boolean
   readonly store: MessageStore
   readonly journal: Journal | undefined
+  /** Takes over more of what earlier processes have left, if there is room. */
+  readonly recover: () => void
   readonly pipeline: Pipeline
   readonly transport: Transport
   readonly credentials: string | Authorization

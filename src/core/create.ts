@@ -14,7 +14,7 @@ import { isSecretHeader, redactor } from '../http/redact.ts'
 import { type MessageStore, SlabStore } from '../message/store.ts'
 import { Pipeline } from '../pipeline/pipeline.ts'
 import type { PluginHost } from '../pipeline/plugin.ts'
-import { type Clock, SteadyClock } from '../runtime/clock.ts'
+import { type Clock, SteadyClock, soon } from '../runtime/clock.ts'
 import { detectRuntime, runtimeProcess } from '../runtime/detect.ts'
 import { listenToExit } from '../runtime/exit.node.ts'
 import { Log } from '../runtime/log.ts'
@@ -24,7 +24,7 @@ import { VERSION } from '../version.ts'
 import { admit } from './accept.ts'
 import { onExit, onIdle } from './close.ts'
 import type { Core } from './core.ts'
-import { createCounts } from './counts.ts'
+import { createCounts, pendingOf } from './counts.ts'
 import { Line } from './line.ts'
 import { claimOwner, type Owner } from './owner.ts'
 import { createGate, createService, type Shared } from './service.ts'
@@ -51,7 +51,7 @@ export interface OneRequest {
 /**
  * Makes the state of one client.
  *
- * @throws SettingsError when the private key cannot be used, the spool serves another client, or a Worker handles no request.
+ * @throws SettingsError when the private key cannot be used, or a Worker handles no request.
  */
 export function createCore(
   settings: ResolvedSettings,
@@ -68,16 +68,19 @@ export function createCore(
     typeof settings.httpClient === 'function' ? new FetchHTTPClient(settings.httpClient) : settings.httpClient
   const own: OwnHTTPClient | undefined = given === undefined ? defaultClient() : undefined
   const http = given ?? (own as OwnHTTPClient)
-  // Made before the journal is attached: this throws if the key is unreadable, and an attached journal would stay open.
+  // Made before the journal is opened: this throws if the key is unreadable, and the journal would stay open.
   const credentials = createAuthorization(settings, http, USER_AGENT, clock, shared?.tokens)
   const store = seams.store ?? new SlabStore()
   const envelope = new Envelope(settings.writeKey, store)
   const service =
     shared?.service ?? createService(settings.maxRequestEvents, settings.maxBodyBytes - envelope.bytes)
   if (shared !== undefined) shared.service = service
-  const journal = settings.spool?.attach({
-    isDisabled: settings.disable === true,
+  // Without requests, nothing waits, and what earlier processes have left stays.
+  const spool = settings.disable === true ? undefined : settings.spool
+  const journal = spool?.open({
+    clock,
     warn: (text) => observer.onJournal(text),
+    onFound: () => recover(core),
   })
   const core: Core = {
     settings,
@@ -91,6 +94,7 @@ export function createCore(
     isCallbackUrgent: mayFreeze(),
     store,
     journal,
+    recover: () => recover(core),
     pipeline: new Pipeline(pluginClock, client, (failure) => observer.onPluginFailure(failure)),
     transport: new Transport({
       url: settings.host + settings.path,
@@ -143,20 +147,27 @@ export function createCore(
     isEnding: false,
   }
   listenToExit()
-  if (journal !== undefined) void recover(core)
+  if (journal !== undefined) soon(() => recover(core))
   return core
 }
 
-/** Takes over what earlier processes have left, as far as there is room. Never rejects. */
-async function recover(core: Core): Promise<void> {
-  const { journal, observer } = core
-  try {
-    for await (const messages of journal?.recover() ?? []) {
-      for (const one of messages) if (!admit(core, one)) journal?.settled(one.record)
-    }
-  } catch (error) {
-    observer.onJournal(`what earlier processes have left could not be read: ${describeCause(error)}`)
-  }
+/** A file of a journal has about so many events, or bytes. */
+const FILE_EVENTS = 1_000
+const FILE_BYTES = 1_000_000
+
+/**
+ * Takes over one file that an earlier process has left. With what waits, it takes at most half of the room, so that it displaces
+ * nothing; further files follow when requests have ended.
+ */
+function recover(core: Core): void {
+  const { journal, counts, settings } = core
+  if (journal === undefined || core.isClosed) return
+  const pending = pendingOf(counts)
+  const isRoomy =
+    2 * (pending + FILE_EVENTS) <= settings.maxQueueSize &&
+    2 * (counts.bytes + FILE_BYTES) <= settings.maxQueueBytes
+  if (pending > 0 && !isRoomy) return
+  for (const one of journal.recover()) if (!admit(core, one)) journal.settled(one.record)
 }
 
 /** The code for compression, which few clients need, is loaded with the first request. If that fails, nothing is compressed. */

@@ -2,7 +2,9 @@ import { within } from '../runtime/clock.ts'
 import type { Core, Flush } from './core.ts'
 import { type FlushSummary, pendingOf, summaryOf } from './counts.ts'
 import { ELSEWHERE } from './owner.ts'
-import { handled, schedulePass } from './turn.ts'
+
+import { handled, keepAgain, schedulePass } from './turn.ts'
+import { everyItem } from './waiting.ts'
 
 const NEVER = Number.POSITIVE_INFINITY
 
@@ -54,8 +56,13 @@ export async function over({ clock }: Core, work: Set<Promise<unknown>>, endMs: 
 export async function stored(core: Core): Promise<boolean> {
   const { journal } = core
   if (journal === undefined) return false
+  const upTo = core.counts.accepted
   await handled(core)
-  return journal.sync()
+  const open = everyItem(core).filter(({ seq }) => seq <= upTo)
+  keepAgain(core, open)
+  const isSynced = await journal.sync()
+  // What has its outcome meanwhile need not be kept.
+  return isSynced && open.every(({ stored, record }) => stored === undefined || record?.isKept === true)
 }
 
 /** In milliseconds. 0 means no limit, and so does what is not a number, with a warning, or the default where there is one. */

@@ -33,6 +33,10 @@ export class Line {
     return this.#lastPlace === this.#duePlace
   }
 
+  all(): Item[] {
+    return this.#items.slice(this.#head)
+  }
+
   join(item: Item): void {
     item.place = ++this.#lastPlace
     this.bytes += item.bytes

@@ -15,6 +15,8 @@ const LOOK_MS = 1_000
 const IDLE_LOOK_MS = 60_000
 /** If the timer is late by more than this, the process was stalled. */
 const STALL_MS = 1_000
+/** A close asks once more so long before its end, whatever the backoff: time enough to deliver what waits. */
+const LAST_MS = 2_000
 
 /** Sends everything that may be sent now. Whatever may have changed something just calls it again. */
 export function pump(core: Core): void {
@@ -46,13 +48,26 @@ function next(core: Core, nowMs: number): Batch | undefined {
   if (inFlight.size >= settings.maxConcurrentRequests) return undefined
   if (isShut(service)) {
     const isAsked = some(inFlight, ({ isProbe, epoch }) => isProbe && epoch === service.epoch)
-    if (isAsked || nowMs < opensAtMs(service.gate, isSomebodyWaiting(core))) return undefined
+    if (isAsked || nowMs < gateOpensAtMs(core)) return undefined
     // Where the settings are wrong, there is nothing to find out: what is due fails at once.
     if (service.failures > 0 && !isMisset(service)) return oneEvent(core)
   }
   const part = nextPart(core, nowMs)
   if (part !== undefined) return part
   return line.isDue ? batchOf(line.take(service.limit, service.mostBytes + 1)) : undefined
+}
+
+/** A stated wait is obeyed; the backoff of a close, or of the end of the process, ends before it is too late. */
+function gateOpensAtMs(core: Core): number {
+  const { service, flushes } = core
+  const { gate } = service
+  let atMs = opensAtMs(gate, isSomebodyWaiting(core))
+  if (gate.statedMs !== undefined) return atMs
+  for (const { kind, endMs } of flushes) {
+    const lastMs = endMs - LAST_MS
+    if (kind !== 'flush' && gate.shutMs < lastMs && lastMs < atMs) atMs = lastMs
+  }
+  return atMs
 }
 
 /** Parts take at most half of the requests; with one request at a time, every second. */
@@ -131,6 +146,7 @@ function end(core: Core, request: Request, verdict: Verdict): void {
     conclude(core, request, verdict)
     giveUp(core)
   }
+  core.recover()
   pump(core)
 }
 
@@ -180,7 +196,7 @@ function nextMs(core: Core, nowMs: number): number {
     atMs = Math.min(atMs, nowMs + (isWaiting ? LOOK_MS : Math.min(IDLE_LOOK_MS, leastMs)))
   }
   const openings = isShutNow
-    ? [opensAtMs(service.gate, isWaiting)]
+    ? [gateOpensAtMs(core)]
     : parts.map(({ notBeforeMs }) => Math.max(notBeforeMs, opensAtMs(partsGate, isWaiting)))
   // What is open, `next` has seen.
   for (const openMs of openings) if (openMs > nowMs && openMs < atMs) atMs = openMs

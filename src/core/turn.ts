@@ -65,7 +65,8 @@ export function passTurn(core: Core): void {
 function pass(core: Core, item: Item): void {
   const { error } = item
   if (error !== undefined) settle(core, [item], error)
-  else if (!item.isRecovered && core.pipeline.concerns(item.kind)) enterPlugins(core, item)
+  else if (!core.pipeline.isEmpty && !item.isRecovered && core.pipeline.concerns(item.kind))
+    enterPlugins(core, item)
   else if (item.isDisabled) settle(core, [item], undefined)
   else if (item.stored !== undefined || write(core, item, item.ctx as Context)) join(core, item)
 }
@@ -136,10 +137,23 @@ function join(core: Core, item: Item): void {
 
 /** Writes what has joined the line to the journal. */
 function keep(core: Core): void {
-  const { unkept, journal, store } = core
+  const { unkept } = core
   if (unkept.length === 0) return
   core.unkept = []
-  const items = unkept.filter(({ stored }) => stored !== undefined)
+  toJournal(
+    core,
+    unkept.filter(({ stored }) => stored !== undefined),
+  )
+}
+
+/** Writes events to the journal that are not in it: the disk was full, or its files were removed. */
+export function keepAgain(core: Core, items: readonly Item[]): void {
+  const lost = items.filter(({ stored, record }) => stored !== undefined && record?.isKept !== true)
+  for (const { record } of lost) if (record !== undefined) core.journal?.settled(record)
+  toJournal(core, lost)
+}
+
+function toJournal({ journal, store }: Core, items: readonly Item[]): void {
   const records = journal?.append(items.map(({ stored }) => store.view(stored as never)))
   for (const [index, item] of items.entries()) item.record = records?.[index]
 }

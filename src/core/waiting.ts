@@ -70,6 +70,12 @@ export function givenUp(core: Core, nowMs: number): { told: Item[]; tooOld: Item
   return { told: extract(core, isTold), tooOld: extract(core, isTooOld), flushes }
 }
 
+/** All events that have left their plugins and have no outcome. */
+export function everyItem({ line, parts, held, inFlight }: Core): Item[] {
+  const batches = [...parts, ...held, ...[...inFlight].map(({ batch }) => batch)]
+  return [...line.all(), ...batches.flatMap(({ items }) => items)]
+}
+
 /** Takes the events for which `isMeant` returns `true` out of where they wait. */
 export function extract(core: Core, isMeant: (item: Item) => boolean): Item[] {
   const taken = core.line.extract(isMeant)

@@ -3,7 +3,7 @@ import type { FailureCode } from '../errors/errors.ts'
 import type { HTTPClient } from '../http/client.ts'
 import { type Answer, answerWithin, EXCERPT_BYTES, type Exchange, startExchange } from '../http/exchange.ts'
 import { isSecretHeader, redactor } from '../http/redact.ts'
-import { DELIVERED, explainEmpty, judge, type Verdict } from '../http/verdict.ts'
+import { DELIVERED, explainEmpty, judge, type Verdict, wordOf } from '../http/verdict.ts'
 import { isHtml } from '../http/waits.ts'
 import { isoTime } from '../message/build.ts'
 import { read } from '../message/utf8.ts'
@@ -147,14 +147,20 @@ export class Transport {
     const startedMs = clock.monotonic()
     const exchange = this.#exchange(headers, bytes, observer.wantsBodies ? EXCERPT_BYTES : 0)
     const conclude = (answer: Answer): Verdict => {
-      const redact = this.#redactor(authorization)
+      const { status } = answer
+      // Most requests are accepted: nothing is made for what may have to be told.
+      const isAccepted = status !== undefined && wordOf(status) === 'delivered'
       // Dates in headers are compared with the time of the request, because this time is known to be valid.
-      const verdict = judge(answer, { url, redact, sentAtMs })
+      const verdict = isAccepted
+        ? DELIVERED
+        : judge(answer, { url, redact: this.#redactor(authorization), sentAtMs })
       const durationMs = clock.monotonic() - startedMs
       if (answer.status === undefined) observer.onResponse(facts, durationMs, verdict, undefined, undefined)
       else {
         const isPage = verdict === DELIVERED && isHtml(answer.headers)
-        observer.onResponse(facts, durationMs, verdict, answer.status, () => infoOf(answer, url, redact))
+        observer.onResponse(facts, durationMs, verdict, answer.status, () =>
+          infoOf(answer, url, this.#redactor(authorization)),
+        )
         if (isPage) observer.onWebPage(url, answer.status)
       }
       return verdict

@@ -11,7 +11,6 @@
  * - `auth`: the service or the token server refused the credentials, or the signer failed
  * - `retries_exhausted`: `maxRetries` retries have failed
  * - `deadline`: `maxTotalBackoffDuration` or `maxRateLimitDuration` has passed
- * - `spool`: the event was only in the spool, and can no longer be read
  * - `shutdown_timeout`: the event was still waiting when the time limit of `closeAndFlush()` or `exitTimeout` was reached
  *
  * @see https://github.com/trackpost/trackpost/blob/main/docs/spec.md#6-the-client
@@ -35,7 +34,6 @@ export const FAILURE_CODES = [
   'auth',
   'retries_exhausted',
   'deadline',
-  'spool',
   'shutdown_timeout',
 ] as const
 

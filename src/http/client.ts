@@ -88,7 +88,7 @@ export interface ByteHTTPClient extends HTTPClient {
 /** The HTTP client that an `Analytics` client makes if the user gives none. Both are closed together. */
 export interface OwnHTTPClient extends HTTPClient {
   /** Like {@link HTTPClient.makeRequest}, for bytes and without a signal. */
-  start?(request: OwnRequest): Promise<OwnResponse>
+  startOwn?(request: OwnRequest): Promise<OwnResponse>
   close?(): void
 }
 

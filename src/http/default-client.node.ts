@@ -20,7 +20,7 @@ export function defaultClient(): OwnHTTPClient {
  * Sends over `node:http`, which Node.js loads much faster than `fetch`. Calls the global `fetch` if the process has replaced it
  * since this package was loaded, or given it a proxy, a mock or interceptors, so that these apply to events too.
  *
- * @see docs/spec.md, section 8.4
+ * @see docs/spec.md, section 8.2
  */
 class DefaultHTTPClient implements ByteHTTPClient, OwnHTTPClient {
   readonly #fetch = new FetchHTTPClient()
@@ -30,8 +30,8 @@ class DefaultHTTPClient implements ByteHTTPClient, OwnHTTPClient {
     return isCompressed || !usesFetch()
   }
 
-  start(request: OwnRequest): Promise<OwnResponse> {
-    if (!usesFetch()) return this.#node.start(request)
+  startOwn(request: OwnRequest): Promise<OwnResponse> {
+    if (!usesFetch()) return this.#node.startOwn(request)
     const abortion = new AbortController()
     request.onStop = (cause) => abortion.abort(cause)
     const { onStop, keptBytes, body, ...rest } = request

@@ -75,7 +75,7 @@ export function startExchange(client: HTTPClient, request: ExchangeRequest, cloc
       return end(new TypeError(head))
     }
     isOver = true
-    if ((response as OwnResponse).isFree === true) {
+    if ((client as OwnHTTPClient).startOwn !== undefined && (response as OwnResponse).isFree === true) {
       resolve(head)
       return request.onFree?.()
     }
@@ -145,9 +145,9 @@ interface Call {
 function call(client: OwnHTTPClient, given: ExchangeRequest): Call {
   const { url, headers, body, timeoutMs: httpRequestTimeout, closesConnection, keptBytes } = given
   const request = { url, method: 'POST' as const, headers, httpRequestTimeout, closesConnection }
-  if (client.start !== undefined) {
+  if (client.startOwn !== undefined) {
     const own: OwnRequest = { ...request, body, keptBytes, onStop: undefined }
-    return { response: client.start(own), stop: (cause) => own.onStop?.(cause) }
+    return { response: client.startOwn(own), stop: (cause) => own.onStop?.(cause) }
   }
   const abortion = new AbortController()
   const text = typeof body === 'string' || isByteClient(client) ? body : read(body)

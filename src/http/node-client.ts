@@ -42,7 +42,7 @@ export class NodeHTTPClient implements ByteHTTPClient {
   }
 
   /** @internal */
-  start(request: OwnRequest): Promise<OwnResponse> {
+  startOwn(request: OwnRequest): Promise<OwnResponse> {
     return this.#make(request)
   }
 

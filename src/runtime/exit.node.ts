@@ -23,11 +23,12 @@ export function listenToExit(): void {
   if (isListening || typeof runtimeProcess?.on !== 'function') return
   isListening = true
   // After all other listeners, so that the events that they track are delivered too.
-  const onIdle = (): void => {
-    for (const client of watched) client.onIdle()
-  }
-  runtimeProcess.on('beforeExit', () => soon(() => soon(onIdle)))
+  runtimeProcess.on('beforeExit', () => soon(() => soon(idle)))
   runtimeProcess.on('exit', () => {
-    for (const client of watched) client.onExit()
+    for (const client of [...watched]) client.onExit()
   })
+}
+
+function idle(): void {
+  for (const client of [...watched]) client.onIdle()
 }

@@ -1,51 +1,58 @@
-/** A message in a journal. The journal makes this object, and the client only passes it back. */
+import type { Clock } from '../runtime/clock.ts'
+
+/** Where a journal keeps a message. Several messages may have the same record. */
 export interface JournalRecord {
-  /** Whether another process could read the message if this process ended now. */
+  /** Whether another process would find the message if this one ended now. */
   readonly isKept: boolean
 }
 
-/** A message that an earlier process left in the journal. */
+/** A message that a process has left which is gone. */
 export interface RecoveredMessage {
   readonly record: JournalRecord
-  /** JSON in UTF-8. */
+  /** The bytes that were appended. A part of a larger array, which it holds in memory. */
   readonly message: Uint8Array
 }
 
-/** Keeps messages outside the process until their events have an outcome. No method throws or rejects. */
+/**
+ * Keeps messages until their events have an outcome, so that they survive the process. It holds what memory holds, no more.
+ * No method throws, and no promise rejects.
+ */
 export interface Journal {
   /**
-   * Keeps messages: in the pass at the end of a turn, and once more when the process exits.
+   * Writes messages, synchronously: when it returns, they survive the death of the process. Called at the end of a turn, and at
+   * `exit`. May be called again for messages that were not kept.
    *
-   * @param messages JSON in UTF-8; valid only during the call.
-   * @returns The record of each; `undefined` for what could not be kept.
+   * @param messages JSON objects in UTF-8, without line breaks; valid only during the call.
+   * @returns For each message its record; `undefined` for a message that is not kept.
    */
   append(messages: readonly Uint8Array[]): readonly (JournalRecord | undefined)[]
-  /** The event has its outcome. */
+  /** One event of this record has its outcome. Called once for each event, but not for events that are left for the next start. */
   settled(record: JournalRecord): void
-  /** Resolves to whether all that was appended is on disk. */
+  /** Resolves to whether everything that was appended before, and has no outcome, is on the disk. */
   sync(): Promise<boolean>
-  /** What processes that are gone have left, in portions. */
-  recover(): AsyncIterable<readonly RecoveredMessage[]>
-  /** What is not settled stays for the next start. */
+  /**
+   * Takes over what a process has left that is gone: one file, of at most 1,000 messages or 1 MB (and one message).
+   *
+   * @returns An empty list when there is nothing (more) now.
+   */
+  recover(): readonly RecoveredMessage[]
+  /** Syncs, and lets other processes take over what has no outcome. */
   close(): Promise<void>
-  /** The same, synchronously, when the process exits. */
+  /** The same for the end of the process: synchronously, and without a sync. */
   closeAtExit(): void
 }
 
-/** What a journal is told of the client that it serves. */
+/** What a journal needs of its client. */
 export interface JournalClient {
-  /** Whether the setting `disable` is `true`: no request is sent, and what earlier processes have left is not read. */
-  readonly isDisabled: boolean
-  /** Reports a problem, in one sentence. Not for lost events. */
+  readonly clock: Clock
+  /** Reports a problem, in one sentence. No event is lost by it. */
   warn(text: string): void
+  /** There is something to recover. */
+  onFound(): void
 }
 
-/** The value of the setting `spool`, such as a `FileSpool`. It serves one client. */
+/** The value of the setting `spool`. Made by `FileSpool`. */
 export interface Spool {
-  /**
-   * Called once, by the constructor of the client.
-   *
-   * @throws when it already serves a client.
-   */
-  attach(client: JournalClient): Journal
+  /** Called by the constructor of a client. */
+  open(client: JournalClient): Journal
 }

@@ -53,7 +53,7 @@ interface Optional {
 }
 
 interface Derived {
-  /** A `maxRetries` that the user has set also limits the retries in an outage. @see docs/spec.md, section 8.1 */
+  /** A `maxRetries` that the user has set also limits the retries in an outage. @see docs/spec.md, section 8 */
   readonly isMaxRetriesGiven: boolean
   /** Maximum number of events in a request: 1 with `flushAt: 1`, otherwise `maxEventsInBatch`. */
   readonly maxRequestEvents: number
@@ -63,13 +63,14 @@ export interface ResolvedSettings extends Defaulted, Optional, Derived {}
 
 /** `clientKey` is not checked yet. The code in src/auth does that, later in the constructor. */
 export type ResolvedOAuthSettings = {
-  readonly [Name in Exclude<keyof OAuthSettings, 'httpClient' | 'clientKey' | 'signer'>]-?: Exclude<
-    OAuthSettings[Name],
-    undefined
-  >
+  readonly [Name in Exclude<
+    keyof OAuthSettings,
+    'httpClient' | 'clientKey' | 'signer' | 'maxRetries'
+  >]-?: Exclude<OAuthSettings[Name], undefined>
 } & Pick<Optional, 'httpClient'> & {
     readonly clientKey: OAuthSettings['clientKey']
     readonly signer: Signer | undefined
+    readonly maxRetries: number | undefined
   }
 
 /**
@@ -177,6 +178,7 @@ function readOAuth(value: unknown, authServer: string): ResolvedOAuthSettings | 
   const read = ownReader(given)
   const clientKey = read('clientKey') as OAuthSettings['clientKey']
   const signer = readSigner('oauthSettings.signer', read('signer'))
+  const retries = read('maxRetries')
   if (signer !== undefined && clientKey !== undefined) {
     throw new SettingsError('oauthSettings.signer', 'expected either a signer or a clientKey, got both')
   }
@@ -187,7 +189,11 @@ function readOAuth(value: unknown, authServer: string): ResolvedOAuthSettings | 
     keyId: readWord('oauthSettings.keyId', read('keyId')),
     authServer: readUrl('oauthSettings.authServer', orDefault(read('authServer'), authServer)),
     scope: readScope('oauthSettings.scope', orDefault(read('scope'), OAUTH_SETTINGS.scope.default)),
-    maxRetries: readInteger('oauthSettings.maxRetries', read('maxRetries'), OAUTH_SETTINGS.maxRetries),
+    // Without it, the `maxRetries` of the client counts for token requests too.
+    maxRetries:
+      retries === undefined
+        ? undefined
+        : readInteger('oauthSettings.maxRetries', retries, OAUTH_SETTINGS.maxRetries),
     httpClient: readHttpClient('oauthSettings.httpClient', read('httpClient')),
   }
   return Object.freeze(resolved)

@@ -144,9 +144,8 @@ export interface AnalyticsSettings {
    */
   scope?: (() => Scope | undefined) | undefined
   /**
-   * A `FileSpool` of `trackpost/spool`, which keeps waiting events on disk, so that they survive the process. With a spool, no
-   * event fails because of `maxRetries` in an outage. When `maxQueueBytes` is reached, further events wait only in the spool.
-   * Events that are not delivered when the client closes are `deferred`. Default: none.
+   * A `FileSpool` of `trackpost/spool`, which keeps waiting events on disk, so that they survive the process. It holds what
+   * memory holds, no more. Events that are not delivered when the client closes are `deferred`. Default: none.
    */
   spool?: Spool | undefined
   /**
@@ -197,8 +196,8 @@ export interface OAuthSettings {
   /** The permissions to request: words separated by single spaces. Default: `tracking_api:write`. */
   scope?: string | undefined
   /**
-   * Has no effect: a token request that fails counts as a failed request of the client, whose `maxRetries` says how many there
-   * may be. Accepted because `@segment/analytics-node` has it. Default: none; 0 to 1,000 retries.
+   * How many token requests may fail again before events that somebody waits for fail. A token request that fails counts as a
+   * failed request of the client. Default: the `maxRetries` of the client; 0 to 1,000 retries.
    */
   maxRetries?: number | undefined
   /** HTTP client for token requests. Default: the `httpClient` for events. */

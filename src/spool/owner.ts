@@ -2,8 +2,7 @@ import { readFileSync, readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
 import process from 'node:process'
 import { isMainThread, threadId } from 'node:worker_threads'
-import { codeOf } from './file-system.ts'
-import { mayAskSystem } from './rights.ts'
+import { codeOf, mayAskSystem } from './rights.ts'
 
 /** Identifies the process that owns a folder, so that it is not confused with a later process with the same process id. */
 export interface Owner {

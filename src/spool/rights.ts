@@ -18,10 +18,12 @@ export function mayAskSystem(): boolean {
   )
 }
 
-/** Whether the runtime is Deno, which does not run `exit` listeners when a program throws. */
-export const isDeno = Deno !== undefined
-
 /** The user id of this process; `undefined` on systems without user ids, or when it may not be read. */
 export function currentUser(): number | undefined {
   return mayAskSystem() ? process.getuid?.() : undefined
+}
+
+export function codeOf(error: unknown): string {
+  const code = (error as { code?: unknown } | null)?.code
+  return typeof code === 'string' ? code : ''
 }

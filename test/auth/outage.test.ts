@@ -30,7 +30,7 @@ async function start(
   trackPurchases(harness.analytics, 1)
   trackPurchases(harness.analytics, 1, callback)
   // The code for tokens is loaded in real time.
-  await vi.waitFor(() => expect(asked).toHaveLength(1), { timeout: 60_000, interval: 5 })
+  await vi.waitFor(() => expect(asked.length).toBeGreaterThan(0), { timeout: 60_000, interval: 5 })
   const pass = async (seconds: number): Promise<void> => {
     for (; seconds > 0; seconds--) {
       await harness.clock.advance(1_000)
@@ -78,7 +78,7 @@ test('a 429 of the token server is a rate limit: whoever awaits an event is told
 
 test('after a minute without tokens, whoever awaits an event has it delivered as soon as there is a token', async () => {
   let isDown = true
-  const { analytics, asked, outcomes, callback, pass } = await start(() => (isDown ? down() : undefined))
+  const { analytics, asked, callback, pass } = await start(() => (isDown ? down() : undefined))
   for (let second = 0; second < 60; second++) {
     await pass(1)
     if (second % 5 === 4) trackPurchases(analytics, 2, callback)
@@ -86,25 +86,12 @@ test('after a minute without tokens, whoever awaits an event has it delivered as
   expect(asked.length).toBeGreaterThan(6)
   expect(asked.length).toBeLessThanOrEqual(15)
   isDown = false
-  const failed = outcomes.length
-  trackPurchases(analytics, 2, callback)
+  const late = recordOutcomes()
+  trackPurchases(analytics, 2, late.callback)
   await pass(10)
 
-  expect(outcomes.slice(failed).every((outcome) => outcome === 'delivered')).toBe(true)
+  expect(late.outcomes).toEqual(['delivered', 'delivered'])
   expect(analytics.stats.pending).toBe(0)
-})
-
-test('what is left of the wait that a token server has named is waited for once', async () => {
-  const { analytics, client, pass } = await start((request) => (request === 2 ? limited(80) : undefined), {
-    seconds: 40,
-  })
-  // The renewal halfway through the lifetime is refused; the token expires.
-  await pass(60)
-  trackPurchases(analytics, 2)
-  await pass(60)
-
-  expect(client.requests).toHaveLength(2)
-  expect(client.requests[1]?.atMs).toBeLessThan(112_000)
 })
 
 test('after a failure of the token server, a token that the API refuses is renewed', async () => {

@@ -1,6 +1,6 @@
 /** A client that is used in another incoming request than its own: docs/spec.md, section 8.3. */
 import { expect, test } from 'vitest'
-import { createShared } from '../../src/core/shared.ts'
+import { createShared } from '../../src/core/service.ts'
 import { resolveSettings } from '../../src/settings/resolve.ts'
 import { WRITE_KEY } from '../support/create-analytics.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'

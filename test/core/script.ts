@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import { Analytics } from '../../src/analytics.ts'
 import type { Seams } from '../../src/core/create.ts'
-import { createShared } from '../../src/core/shared.ts'
+import { createShared } from '../../src/core/service.ts'
 import { resolveSettings } from '../../src/settings/resolve.ts'
 import type { AnalyticsSettings } from '../../src/settings/settings.ts'
 import { type Harness, WRITE_KEY } from '../support/create-analytics.ts'
@@ -58,8 +58,8 @@ export async function play(
     })
   const client = new ScriptedClient(clock, [hold])
   const given = {
-    // No limit of the queue is more than one message away, so each turn is sent at its end.
-    ...{ writeKey: WRITE_KEY, httpClient: client, maxQueueBytes: 400_000, maxMessageBytes: 400_000 },
+    // Each turn is sent at its end.
+    ...{ writeKey: WRITE_KEY, httpClient: client, flushInterval: 0 },
     ...{ httpRequestTimeout: 86_400_000, ...settings },
   }
   const shared = createShared()

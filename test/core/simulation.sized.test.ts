@@ -39,17 +39,29 @@ describe.each(PLACES)('with %s', (_name, concurrency) => {
     ['up to two bad events a second, at 20 a second', { rate: 20, seconds: 300, bad: 0.025, p99: 5 }],
     ['up to two bad events a second, at 200 a second', { rate: 200, seconds: 120, bad: 0.01, p99: 5 }],
     ['five events a second, one in ten bad', { rate: 5, seconds: 300, bad: 0.1, p99: 12 }],
-    ['one event a second, one in ten bad', { rate: 1, seconds: 900, bad: 0.1, drain: 300, share: 0.99, p99: 30 }],
+    [
+      'one event a second, one in ten bad',
+      { rate: 1, seconds: 900, bad: 0.1, drain: 300, share: 0.99, p99: 30 },
+    ],
     ['400 for 1 %', { rate: 200, seconds: 60, bad: 0.01, badReply: 400, p99: 7 }],
     [
       '400 for two in a batch',
-      { rate: 20, seconds: 60, bad: (index) => index % 15 === 3 || index % 15 === 11, badReply: 400, p99: 11 },
+      {
+        rate: 20,
+        seconds: 60,
+        bad: (index) => index % 15 === 3 || index % 15 === 11,
+        badReply: 400,
+        p99: 11,
+      },
     ],
     [
       '400 for a hundred in a row',
       { rate: 20, seconds: 120, bad: (index) => index >= 500 && index < 600, badReply: 400, p99: 11 },
     ],
-    ['500 for a hundred in a row', { rate: 20, seconds: 120, bad: (index) => index >= 500 && index < 600, p99: 9 }],
+    [
+      '500 for a hundred in a row',
+      { rate: 20, seconds: 120, bad: (index) => index >= 500 && index < 600, p99: 9 },
+    ],
     ['429 from a bucket of 0.5 a second', { rate: 50, seconds: 60, bucket: 0.5, p99: 7 }],
     ['429 from a bucket of 5 a second', { rate: 50, seconds: 60, bucket: 5, p99: 7 }],
     [

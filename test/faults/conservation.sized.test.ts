@@ -7,7 +7,7 @@ for (const maxConcurrentRequests of [1, 4]) {
   row(
     'F01',
     `and F72: connection closed after the request was read, 10 %, ${maxConcurrentRequests} in flight`,
-    '0 lost, repeats byte-equal, requests <= 1.15 x batches (1.25 x in the default size); order holds within batches, and with 1 in flight across them',
+    '0 lost, repeats byte-equal, requests <= 1.15 x batches (1.25 x in the default size); order holds within batches',
     async (row) => {
       const events = size(2_000, 100_000)
       const perBatch = size(10, 100)
@@ -51,12 +51,6 @@ for (const maxConcurrentRequests of [1, 4]) {
       const batches = ledger.requests.length - cuts
       expect(ledger.requests.length).toBeLessThanOrEqual(Math.ceil(batches * size(1.25, 1.15)))
       expect(ledger.requests.every(({ isOrdered }) => isOrdered)).toBe(true)
-      const delivered = ledger.requests.filter(({ status }) => status === 200)
-      const isRising = delivered.every(({ first, last }, index) => {
-        const before = delivered[index - 1]
-        return before === undefined || first > before.last || (first === before.first && last >= before.last)
-      })
-      if (maxConcurrentRequests === 1) expect(isRising, 'order across batches').toBe(true)
     },
     120_000,
   )
@@ -90,7 +84,7 @@ for (const percent of [50, 90]) {
             args: { events },
             // The client's clock runs 2,000 times as fast as real time: with the default timeout, even a prompt
             // response would be late.
-            settings: { maxRetries, httpRequestTimeout: 20_000_000 },
+            settings: { maxRetries, httpRequestTimeout: 20_000_000, maxTotalBackoffDuration: 2_000_000 },
             scale: 2_000,
           },
           async (t) => {

@@ -120,3 +120,108 @@ row(
   },
   300_000,
 )
+
+row(
+  'F73',
+  'flushInterval 5 and an outage of a minute, with an event every 5 ms',
+  'no busy loop: a few timers for each request',
+  async (row) => {
+    const scale = 20
+    const server = await serve({
+      state: { startMs: 0, downMs: 60_000 / scale },
+      script: (_request, io) => {
+        io.state['startMs'] ||= Date.now()
+        if (Date.now() - Number(io.state['startMs']) >= Number(io.state['downMs'])) return io.reply(200)
+        io.count('failed')
+        io.reply(503)
+      },
+    })
+
+    const run = await runHost(
+      {
+        host: server.url,
+        scale,
+        forgets: true,
+        settings: { flushInterval: 5, httpRequestTimeout: 50_000_000 },
+      },
+      async (t) => {
+        const client = t.create()
+        t.track(client, 0)
+        await t.until(() => client.status.lastError !== undefined, 20_000)
+        await t.trackFor(client, 1, 200, 2_000)
+        await t.close(client, { timeout: 0 })
+      },
+    )
+
+    const ledger = await server.report()
+    const report = expectOracleRules(run, [ledger])
+    const failed = ledger.counts['failed'] ?? 0
+    row.injected(failed, 2)
+    expect(report.byOutcome).toEqual({ delivered: 200 })
+    // Each pass of these 200 turns would set a timer of 5 ms.
+    expect(report.timers.filter(({ ms }) => ms <= 5).length).toBeLessThanOrEqual(ledger.requests.length)
+  },
+)
+
+row('F73', 'flushInterval 0', 'what is tracked in a turn is sent at its end', async (row) => {
+  const server = await serve()
+
+  const run = await runHost(
+    { host: server.url, settings: { flushInterval: 0, flushAt: 1_000 } },
+    async (t) => {
+      const client = t.create()
+      for (let turn = 0; turn < 3; turn++) {
+        for (let n = 0; n < 5; n++) t.track(client, turn * 5 + n)
+        await t.until(() => client.stats.pending === 0, 20_000)
+      }
+      await t.close(client)
+    },
+  )
+
+  const ledger = await server.report()
+  const report = expectOracleRules(run, [ledger])
+  row.injected(3)
+  expect(report.byOutcome).toEqual({ delivered: 15 })
+  expect(ledger.requests.map(({ events }) => events)).toEqual([5, 5, 5])
+  expect(report.timers.filter(({ ms }) => ms === 0)).toEqual([])
+})
+
+for (const maxRetries of [0, 1, 3]) {
+  for (const events of [1, 10]) {
+    row(
+      'F30',
+      `503 for ever, ${events} events, maxRetries ${maxRetries}`,
+      `exactly ${maxRetries + 1} requests, then retries_exhausted`,
+      async (row) => {
+        const server = await serve({
+          script: (_request, io) => {
+            io.count('failed')
+            io.reply(503)
+          },
+        })
+
+        const run = await runHost(
+          {
+            host: server.url,
+            scale: 20,
+            args: { events },
+            settings: { maxRetries, httpRequestTimeout: 50_000_000 },
+          },
+          async (t) => {
+            const client = t.create()
+            for (let n = 0; n < t.args.events; n++) t.track(client, n)
+            await t.close(client, { timeout: 0 })
+          },
+        )
+
+        const ledger = await server.report()
+        const report = expectOracleRules(run, [ledger], { failures: ['retries_exhausted'] })
+        row.injected(ledger.counts['failed'] ?? 0, maxRetries + 1)
+        expect(report.byOutcome).toEqual({ retries_exhausted: events })
+        expect(ledger.requests).toHaveLength(maxRetries + 1)
+        const counts = ledger.requests.map(({ headers }) => headers['x-retry-count'])
+        if (events === 1) expect(counts).toEqual([undefined, '1', '2', '3'].slice(0, maxRetries + 1))
+      },
+    )
+  }
+}

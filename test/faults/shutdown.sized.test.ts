@@ -191,6 +191,69 @@ row(
   },
 )
 
+for (const isInFlight of [true, false]) {
+  row(
+    'F79',
+    `a close of 20 s during a 429 whose wait is a minute, ${isInFlight ? 'with' : 'without'} another request in flight`,
+    'ends as soon as nothing is in flight; what the service accepts meanwhile is delivered',
+    async (row) => {
+      const server = await serve({
+        state: { isInFlight },
+        script: async (request, io) => {
+          if (request.index === 0 && io.state['isInFlight'] === true) {
+            // Accepted after the other request has been limited.
+            while (io.state['isLimited'] !== true) await io.sleep(5)
+            await io.sleep(200)
+            return io.reply(200)
+          }
+          io.count('limited')
+          io.state['isLimited'] = true
+          io.reply(429, { 'retry-after': '60' })
+        },
+      })
+
+      const run = await runHost({ host: server.url, settings: { flushAt: 10 } }, async (t) => {
+        const client = t.create()
+        for (let n = 0; n < 10; n++) t.track(client, n)
+        await t.turn()
+        for (let n = 10; n < 20; n++) t.track(client, n)
+        await t.turn()
+        await t.close(client, { timeout: 20_000 })
+      })
+
+      const ledger = await server.report()
+      const report = expectOracleRules(run, [ledger], { failures: ['shutdown_timeout'] })
+      row.injected(ledger.counts['limited'] ?? 0)
+      expect(report.byOutcome).toEqual(
+        isInFlight ? { delivered: 10, shutdown_timeout: 10 } : { shutdown_timeout: 20 },
+      )
+      // The wait is longer than the close, so that its timeout is not awaited.
+      expect(waitsOf(report, 'fired').filter((ms) => ms >= 10_000)).toEqual([])
+    },
+  )
+}
+
+row('F79', 'a close of 20 s during a 429 whose wait is a second', 'delivered after the wait', async (row) => {
+  const server = await serve({
+    script: (request, io) => {
+      if (request.index > 0) return io.reply(200)
+      io.count('limited')
+      io.reply(429, { 'retry-after': '1' })
+    },
+  })
+
+  const run = await runHost({ host: server.url }, async (t) => {
+    const client = t.create()
+    await t.trackAll(client, 0, 20)
+    await t.close(client, { timeout: 20_000 })
+  })
+
+  const ledger = await server.report()
+  const report = expectOracleRules(run, [ledger])
+  row.injected(ledger.counts['limited'] ?? 0)
+  expect(report.byOutcome).toEqual({ delivered: 20 })
+})
+
 for (const fault of ['an uncaught throw', 'an unhandled rejection']) {
   row(
     'F84',

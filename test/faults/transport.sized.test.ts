@@ -1,7 +1,7 @@
 /** Connections that break, stall, have wrong certificates, or are slow. */
 import { join } from 'node:path'
 import { expect } from 'vitest'
-import { expectOracleRules, ROOT, runHost, serve, size, waitsAfterRequests, waitsOf } from './harness/lab.ts'
+import { expectOracleRules, ROOT, runHost, serve, size, waitsOf } from './harness/lab.ts'
 import { row } from './harness/row.ts'
 
 const certificate = (name: string): string => join(ROOT, `test/support/tls/${name}.pem`)
@@ -21,8 +21,7 @@ row(
       },
     })
 
-    const settings = { maxRetries: 2, httpRequestTimeout: 9_000 }
-    const run = await runHost({ host: server.url, scale, settings }, async (t) => {
+    const run = await runHost({ host: server.url, scale, settings: { maxRetries: 2 } }, async (t) => {
       const client = t.create()
       await t.trackAll(client, 0, 1)
       await client.flush()
@@ -38,11 +37,6 @@ row(
     expect(waits).toHaveLength(3)
     expect(waits[1]).toBeGreaterThanOrEqual(480)
     expect(waits[2]).toBeGreaterThanOrEqual(980)
-    // The real duration of a wait depends on the machine, so the delays of the timers are compared.
-    const [first, second = [], third = []] = waitsAfterRequests(report, 9_000)
-    expect(first).toEqual([])
-    expect(second.filter((ms) => ms >= 250 && ms <= 1_000)).not.toEqual([])
-    expect(third.filter((ms) => ms >= 500 && ms <= 2_000)).not.toEqual([])
     expect(ledger.requests.map(({ headers }) => headers['x-retry-count'])).toEqual([undefined, '1', '2', '3'])
   },
 )
@@ -72,7 +66,7 @@ row(
     const run = await runHost({ host: server.url, scale: 10, settings: { flushAt: 1_000 } }, async (t) => {
       const client = t.create()
       for (let n = 0; n < 60; n++) t.track(client, n, 8_000)
-      await t.close(client)
+      await t.close(client, { timeout: 0 })
     })
 
     const ledger = await server.report()
@@ -175,20 +169,23 @@ for (const where of ['headers', 'an error body', 'a 2xx body']) {
 
       const run = await runHost({ host: server.url, settings: { httpRequestTimeout: 2_000 } }, async (t) => {
         const client = t.create()
+        const statuses: number[] = []
+        client.on('http_response', ({ status }) => statuses.push(status))
         await t.trackAll(client, 0, 10)
-        await client.flush()
         await t.close(client)
+        return statuses
       })
 
       const ledger = await server.report()
       const report = expectOracleRules(run, [ledger])
       row.injected(ledger.counts['dripped'] ?? 0)
       expect(report.byOutcome).toEqual({ delivered: 10 })
-      const [endMs] = ledger.state['ends'] as number[]
-      expect(endMs, 'the end of the slow connection').toBeDefined()
-      // Each request has one deadline of 2 s: bytes that arrive slowly do not restart it.
-      expect(waitsOf(report).filter((ms) => ms === 2_000)).toHaveLength(ledger.requests.length)
-      expect(waitsOf(report, 'fired').includes(2_000)).toBe(where === 'headers')
+      // Bytes that arrive slowly do not restart the deadline: otherwise the first connection would not end.
+      expect(ledger.state['ends']).toHaveLength(1)
+      const [first] = report.result as number[]
+      expect(first).toBe(where === 'an error body' ? 500 : 200)
+      if (where === 'a 2xx body') expect(ledger.requests).toHaveLength(1)
+      else expect(ledger.requests.length).toBeGreaterThan(1)
     },
   )
 }
@@ -223,8 +220,7 @@ row(
         }
         const client = t.create()
         await t.trackAll(client, 0, 100)
-        await client.flush()
-        await t.close(client)
+        await t.close(client, { timeout: 0 })
         return step
       },
     )
@@ -418,7 +414,7 @@ for (const status of [413, 401]) {
       const run = await runHost({ host: server.url, scale: 10, settings: { flushAt: 1_000 } }, async (t) => {
         const client = t.create()
         for (let n = 0; n < 60; n++) t.track(client, n, 8_000)
-        await t.close(client)
+        await t.close(client, { timeout: 0 })
       })
 
       const ledger = await server.report()

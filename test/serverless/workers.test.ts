@@ -7,7 +7,7 @@ import { startService } from '../support/service.ts'
 import { CLIENT_PEM } from '../support/token-server.ts'
 import { bundleWorker, COMPATIBILITY_DATE, startWorker, type Worker } from '../support/workerd.ts'
 
-// The Worker (workers.mjs) has a client for each request (docs/spec.md, section 8.3).
+// The Worker (workers.mjs) has a client for each request (docs/spec.md, section 8.1).
 
 const FORMS = ['callback', 'promise', 'flush', 'waitUntil', 'beside', 'ownClient'] as const
 const LIMIT_MS = 60_000

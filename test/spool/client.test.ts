@@ -1,315 +1,324 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
+import type { Analytics } from '../../src/analytics.ts'
 import { SettingsError } from '../../src/errors/errors.ts'
-import type { Spool } from '../../src/line/spool.ts'
+import type { Journal } from '../../src/settings/journal.ts'
 import type { AnalyticsSettings } from '../../src/settings/settings.ts'
-import { connect } from '../../src/spool/connection.ts'
-import type { FileSpool } from '../../src/spool/file-spool.ts'
-import { createHeader, writeRecord } from '../../src/spool/format.ts'
-import { segmentName } from '../../src/spool/segment.ts'
-import {
-  createAnalytics,
-  type Harness,
-  recordOutcomes,
-  trackPurchases,
-  WRITE_KEY,
-} from '../support/create-analytics.ts'
-import { FakeClock } from '../support/fake-clock.ts'
-import { THROWING } from '../support/odd-values.ts'
+import { FileSpool } from '../../src/spool/file-spool.ts'
+import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
+import { FakeClock, settled } from '../support/fake-clock.ts'
 import { type Reply, silence, status } from '../support/scripted-client.ts'
-import { createProcess, FileSpoolOn, filesIn, temporaryDirectory, turn, until } from './support.ts'
+import { failOnUnhandledRejections } from '../support/unhandled.ts'
+import { temporaryDirectory } from './support.ts'
 
-interface Life extends Harness {
-  readonly spool: FileSpool
-  /** Ends the simulated process like SIGKILL: no code of the process runs any more. */
-  kill(): void
-}
-
-/** Starts simulated processes that share one spool directory, one after the other or at the same time. */
-function createHost(directory = temporaryDirectory()) {
-  const alive = new Set<number>()
-  return {
-    directory,
-    start(settings: Partial<AnalyticsSettings> = {}, replies: readonly Reply[] = []): Life {
-      const clock = new FakeClock()
-      const processes = createProcess(alive)
-      const spool = new FileSpoolOn({ directory, sync: 'never' }, { clock, processes })
-      const harness = createAnalytics({ spool, ...settings }, replies, clock)
-      return { ...harness, spool, kill: () => processes.end() }
-    },
-  }
-}
+failOnUnhandledRejections()
+vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
 
 const unavailable = status(503)
 
-/** The messages of so many events. */
-async function messagesOf(count: number): Promise<object[]> {
-  const { analytics, client } = createAnalytics()
-  trackPurchases(analytics, count)
-  await analytics.closeAndFlush()
-  return client.requests.flatMap(({ batch }) => batch)
+function start(
+  directory: string,
+  settings: Partial<AnalyticsSettings> = {},
+  replies: Reply[] = [],
+  clock = new FakeClock(new Date().toISOString()),
+) {
+  const harness = createAnalytics({ spool: new FileSpool({ directory }), ...settings }, replies, clock)
+  const warnings: string[] = []
+  harness.analytics.on('warning', ({ code, reason }) => {
+    if (code === 'spool') warnings.push((reason as Error).message)
+  })
+  return { ...harness, warnings }
 }
 
-function countDescriptors(): number {
-  return existsSync('/proc/self/fd') ? readdirSync('/proc/self/fd').length : 0
+/** Closes a client whose service is down, so that its events are left. */
+async function leave(directory: string, track: (analytics: Analytics) => void): Promise<void> {
+  const { analytics, clock } = start(directory, {}, [silence])
+  track(analytics)
+  const closing = analytics.closeAndFlush({ timeout: 100 })
+  await clock.advance(100)
+  await closing
 }
 
-describe('after the death of a process', () => {
-  test('the next process delivers the unchanged events, and counts them', async () => {
-    const host = createHost()
-    const first = host.start({}, [unavailable])
-    trackPurchases(first.analytics, 20)
-    await turn()
-    const sent = first.client.requests.flatMap(({ batch }) => batch)
-    first.kill()
+function textIn(directory: string): string {
+  return readdirSync(directory)
+    .filter((name) => name.endsWith('.jsonl'))
+    .map((name) => readFileSync(join(directory, name), 'utf8'))
+    .join('')
+}
 
-    const second = host.start()
-    await until(() => second.analytics.stats.recovered === 20)
-    await second.analytics.closeAndFlush()
-
-    expect(second.client.requests.flatMap(({ batch }) => batch)).toEqual(sent)
-    expect(second.analytics.stats).toMatchObject({ accepted: 20, delivered: 20, recovered: 20, pending: 0 })
-    expect(filesIn(host.directory).filter((name) => name.endsWith('.seg'))).toEqual([])
-  })
-
-  test('2,000 files with one event each are sent in a few requests (F149)', async () => {
-    const host = createHost()
-    const folder = join(host.directory, `${'f'.repeat(16)}.0`)
-    mkdirSync(folder, { recursive: true })
-    const batch = await messagesOf(2_000)
-    for (const [index, message] of batch.entries()) {
-      const record = Buffer.alloc(4_096)
-      const end = writeRecord(record, 0, Buffer.from(JSON.stringify(message)))
-      const bytes = Buffer.concat([createHeader(), record.subarray(0, end)])
-      writeFileSync(join(folder, segmentName(index + 1)), bytes)
-    }
-    const { analytics, client } = host.start({ flushAt: 500, maxEventsInBatch: 500 })
-    await until(() => analytics.stats.delivered === 2_000)
-    await analytics.closeAndFlush()
-
-    expect(client.requests.flatMap((request) => request.batch)).toEqual(batch)
-    expect(client.requests.length).toBeLessThanOrEqual(8)
-    expect(filesIn(host.directory)).toEqual([])
-  })
-
-  test('delivered events are not sent again', async () => {
-    const host = createHost()
-    const first = host.start({ flushAt: 5 })
-    trackPurchases(first.analytics, 5)
-    await until(() => first.analytics.stats.delivered === 5)
-    trackPurchases(first.analytics, 2)
-    await turn()
-    first.kill()
-
-    const second = host.start()
-    await until(() => second.analytics.stats.delivered === 2)
-    await second.analytics.closeAndFlush()
-
-    expect(second.analytics.stats).toMatchObject({ accepted: 2, delivered: 2, recovered: 2 })
-  })
-
-  test('S32, S33, S35, F99: the next process sends the events with its own credentials, and the files contain no secret', async () => {
-    const host = createHost()
-    const first = host.start({}, [unavailable])
-    trackPurchases(first.analytics, 3)
-    await turn()
-    first.kill()
-
-    for (const name of filesIn(host.directory)) {
-      const text = readFileSync(join(host.directory, name), 'latin1')
-      expect(text).not.toContain(WRITE_KEY)
-      expect(text).not.toContain(Buffer.from(`${WRITE_KEY}:`).toString('base64'))
-    }
-    const second = host.start({ writeKey: 'wk_of_the_day' })
-    await until(() => second.analytics.stats.recovered === 3)
-    await second.analytics.closeAndFlush()
-
-    expect(second.client.requests[0]?.body).toContain('wk_of_the_day')
-  })
-})
-
-test('a spool of the program that throws anything costs no event its outcome', async () => {
-  const spool: Spool = {
-    attach: (client) => connect(spool, client),
-    append: () => ({ isKept: true }),
-    sync: async () => true,
-    acknowledge: () => {
-      throw THROWING
-    },
-    async *recover() {},
-    close: () => Promise.reject(THROWING),
-  }
-  const { analytics } = createAnalytics({ spool, flushAt: 3 })
-  const { outcomes, callback } = recordOutcomes()
-  trackPurchases(analytics, 3, callback)
-  await analytics.closeAndFlush()
-
-  expect(outcomes).toEqual(['delivered', 'delivered', 'delivered'])
-})
-
-describe('a client whose constructor throws', () => {
-  const bad: [string, Partial<AnalyticsSettings>][] = [
-    ['a bad write key', { writeKey: '' }],
-    [
-      'a clientKey that cannot be read',
-      { oauthSettings: { clientId: 'c', keyId: 'k', clientKey: 'no key' } },
-    ],
-  ]
-  test.each(bad)('leaves no file, lock or timer of its spool: %s', async (_, settings) => {
+describe('events with a spool', () => {
+  test('are in a file at the end of their turn, and no more when they are delivered', async () => {
     const directory = temporaryDirectory()
-    const clock = new FakeClock()
-    const spool = new FileSpoolOn({ directory }, { clock })
-    const descriptors = countDescriptors()
+    const { analytics } = start(directory)
+    trackPurchases(analytics, 3)
+    expect(textIn(directory)).toBe('')
+    await settled()
+    expect(textIn(directory).split('\n')).toHaveLength(4)
 
-    expect(() => createAnalytics({ spool, ...settings }, [], clock)).toThrow(SettingsError)
+    await analytics.flush()
 
-    expect([readdirSync(directory), clock.timerCount]).toEqual([[], 0])
-    expect(countDescriptors()).toBeLessThanOrEqual(descriptors)
-    // The same spool can still be used by a client with good settings.
-    const { analytics } = createAnalytics({ spool }, [], clock)
-    trackPurchases(analytics, 1)
-    expect(await analytics.closeAndFlush()).toMatchObject({ delivered: 1 })
-  })
-})
-
-describe('an outage', () => {
-  test('makes events in memory fail after maxTotalBackoffDuration, and later also events that were only in files', async () => {
-    const { analytics, client, clock } = createHost().start(
-      { flushAt: 1, maxQueueSize: 4, maxConcurrentRequests: 1, maxTotalBackoffDuration: 60 },
-      [unavailable],
-    )
-    const outcomes: string[] = []
-    analytics.on('error', ({ reason }) => outcomes.push(reason.code))
-
-    trackPurchases(analytics, 6)
-    await clock.advance(61_000)
-
-    const sent = client.requests.flatMap(({ batch }) => batch.map(({ messageId }) => messageId))
-    expect(outcomes).toEqual(new Array(4).fill('deadline'))
-    expect(new Set(sent).size).toBeLessThanOrEqual(4)
-    expect(analytics.stats.pending).toBe(2)
-    await until(() => analytics.status.queued > 0)
-    await clock.advance(50_000)
-    expect(outcomes.length).toBe(4)
-    await clock.advance(200_000)
-    expect(outcomes).toEqual(new Array(6).fill('deadline'))
+    expect(textIn(directory)).toBe('')
     await analytics.closeAndFlush()
+    expect(readdirSync(directory)).toEqual([])
   })
 
-  test('events beyond maxQueueBytes are kept only on the disk, and all events are delivered in order', async () => {
-    const { analytics, client, clock, spool } = createHost().start(
-      { maxQueueBytes: 33_000, maxQueueSize: 10, flushAt: 5, maxConcurrentRequests: 1 },
-      [unavailable, status(200)],
-    )
+  test('that are not delivered at the end of the client are deferred, and the next one sends the same bytes', async () => {
+    const directory = temporaryDirectory()
+    const first = start(directory, {}, [unavailable])
     const { outcomes, callback } = recordOutcomes()
-
-    trackPurchases(analytics, 500)
-    trackPurchases(analytics, 500, callback)
-    await turn()
-    expect(analytics.status.queued).toBe(1_000 - 10 * analytics.status.inFlight)
-    expect(analytics.stats).toMatchObject({ accepted: 1_000, failed: 0, pending: 1_000 })
-    expect(spool.stats.bytes).toBeGreaterThan(200_000)
-    const flushed = analytics.flush()
-    await clock.advance(2_000)
-    await until(() => analytics.stats.pending === 0)
-
-    expect(await flushed).toEqual({ delivered: 1_000, failed: 0, pending: 0 })
-    const numbers = client.requests
-      .slice(1)
-      .flatMap(({ batch }) => batch.map(({ properties }) => (properties as { number: number }).number))
-    const each = Array.from({ length: 500 }, (_, index) => index + 1)
-    expect(numbers).toEqual([...each, ...each])
-    expect(outcomes).toEqual(each.map(() => 'delivered'))
-    await analytics.closeAndFlush()
-  })
-})
-
-test('an event inside an asynchronous plugin fails with queue_full when events in flight fill the memory', async () => {
-  const { analytics, spool } = createHost().start({ maxQueueSize: 3 }, [silence])
-  const { outcomes, callback } = recordOutcomes()
-  await analytics.register({
-    name: 'gardien',
-    type: 'before',
-    track: (ctx) => (ctx.event.properties?.['number'] === 4 ? new Promise(() => {}) : ctx),
-  })
-
-  trackPurchases(analytics, 3)
-  await turn()
-  expect(analytics.status.inFlight).toBe(1)
-  trackPurchases(analytics, 4, callback)
-  await turn()
-
-  expect(outcomes).toEqual(['queue_full'])
-  expect(analytics.stats.pending).toBe(6)
-  await spool.close()
-})
-
-describe('the end of the client', () => {
-  test('leaves undelivered events on the disk: they count as deferred, not as failed', async () => {
-    const host = createHost()
-    const first = host.start({ maxQueueSize: 5, flushAt: 5, maxConcurrentRequests: 1 }, [unavailable])
     const errors: unknown[] = []
     first.analytics.on('error', (error) => errors.push(error))
-    const { outcomes, callback } = recordOutcomes()
     trackPurchases(first.analytics, 12)
-    trackPurchases(first.analytics, 3, callback)
-    await turn()
+    first.analytics.track({ userId: 'usr_Zoë', event: 'last', messageId: 'last' }, callback)
+    await settled()
+    const lines = textIn(directory)
 
-    const closed = first.analytics.closeAndFlush({ timeout: 100 })
+    const closing = first.analytics.closeAndFlush({ timeout: 100 })
     await first.clock.advance(100)
 
-    expect(await closed).toEqual({ delivered: 0, failed: 0, pending: 0, deferred: 15 })
-    expect(outcomes).toEqual(['deferred', 'deferred', 'deferred'])
+    expect(await closing).toEqual({ delivered: 0, failed: 0, pending: 0, deferred: 13 })
+    expect(outcomes).toEqual(['deferred'])
     expect(errors).toEqual([])
-    expect(first.analytics.stats).toMatchObject({ accepted: 15, failed: 0, deferred: 15, pending: 0 })
+    expect(first.analytics.stats).toMatchObject({ accepted: 13, failed: 0, deferred: 13, pending: 0 })
+    const second = start(directory)
+    await settled()
+    expect(await second.analytics.closeAndFlush()).toMatchObject({ failed: 0, pending: 0 })
+    expect(second.analytics.stats).toMatchObject({ accepted: 13, delivered: 13, recovered: 13 })
+    const sent = second.client.requests.flatMap(({ batch }) => batch.map((one) => JSON.stringify(one)))
+    expect(sent.map((line) => `${line}\n`).join('')).toBe(lines)
+    expect(readdirSync(directory)).toEqual([])
+  })
 
-    // The first process is still alive, but its client is closed: another process may take over the events.
-    const second = host.start()
-    await until(() => second.analytics.stats.recovered === 15)
-    await second.analytics.closeAndFlush()
-    expect(second.analytics.stats).toMatchObject({ accepted: 15, delivered: 15, recovered: 15 })
-    expect(readdirSync(host.directory)).toEqual([])
+  test('are not sent again if somebody was told that they have failed', async () => {
+    const directory = temporaryDirectory()
+    const first = start(directory, { maxRetries: 0, flushAt: 1 }, [unavailable])
+    const { outcomes, callback } = recordOutcomes()
+    trackPurchases(first.analytics, 1, callback)
+    await first.clock.advance(60_000)
+    expect(outcomes).toEqual(['retries_exhausted'])
+    await first.analytics.closeAndFlush()
+
+    const second = start(directory)
+    await settled()
+
+    expect(second.analytics.stats.recovered).toBe(0)
+  })
+
+  test('of an earlier process pass no plugin again', async () => {
+    const directory = temporaryDirectory()
+    await leave(directory, (analytics) => trackPurchases(analytics, 1))
+    const { analytics, client } = start(directory)
+    await analytics.register({
+      name: 'stamp',
+      type: 'before',
+      all: (ctx) => ctx.updateEvent('properties.stamp', true),
+    })
+    trackPurchases(analytics, 1)
+    await analytics.flush()
+
+    const sent = client.requests.flatMap(({ batch }) => batch as { properties?: { stamp?: boolean } }[])
+    expect(sent.map(({ properties }) => properties?.stamp)).toEqual([undefined, true])
+    await analytics.closeAndFlush()
+  })
+
+  test('of an earlier process take at most half of the room, and all are delivered', async () => {
+    const directory = temporaryDirectory()
+    await leave(directory, (analytics) => trackPurchases(analytics, 20_000))
+    const replies: Reply[] = [silence]
+    const { analytics, client, clock } = start(directory, { maxQueueSize: 8_000 }, replies)
+    await settled()
+    expect(analytics.stats.pending).toBe(1_000)
+    let most = 0
+    client.answerWith(async () => {
+      most = Math.max(most, analytics.stats.pending)
+      return { status: 200, statusText: 'OK', headers: {}, text: async () => '' }
+    })
+    for (let second = 0; second < 120 && analytics.stats.recovered < 20_000; second++)
+      await clock.advance(1_000)
+    await analytics.flush()
+
+    expect(analytics.stats).toMatchObject({ accepted: 20_000, delivered: 20_000, recovered: 20_000 })
+    expect(most).toBeLessThanOrEqual(4_000)
+    await analytics.closeAndFlush()
+    expect(readdirSync(directory)).toEqual([])
+  })
+
+  test('that a client left, which closed while its process runs on, are found by another within 15 s', async () => {
+    const directory = temporaryDirectory()
+    const { analytics, clock } = start(directory)
+    await settled()
+    await leave(directory, (other) => trackPurchases(other, 5))
+
+    await clock.advance(15_000)
+    await analytics.flush()
+
+    expect(analytics.stats).toMatchObject({ recovered: 5, delivered: 5 })
+    await analytics.closeAndFlush()
+  })
+
+  test('stay where they are while disable is true', async () => {
+    const directory = temporaryDirectory()
+    await leave(directory, (analytics) => trackPurchases(analytics, 1))
+    const before = textIn(directory)
+    const { analytics } = start(directory, { disable: true })
+    trackPurchases(analytics, 1)
+    await analytics.closeAndFlush()
+
+    expect(analytics.stats).toMatchObject({ delivered: 1, recovered: 0 })
+    expect(textIn(directory)).toBe(before)
+  })
+
+  test('that are garbage in the files are told of, and cost no other event', async () => {
+    const directory = temporaryDirectory()
+    await leave(directory, (analytics) => trackPurchases(analytics, 2))
+    const [name = ''] = readdirSync(directory)
+    const { writeFileSync } = await import('node:fs')
+    writeFileSync(join(directory, name), '{"type":"nonsense","messageId":"m"}\nzeros\0\0\n', { flag: 'a' })
+    const { analytics, warnings } = start(directory)
+    await settled()
+    await analytics.closeAndFlush()
+
+    expect(analytics.stats).toMatchObject({ recovered: 2, delivered: 2 })
+    expect(warnings).toEqual([expect.stringContaining('1 line of')])
+    expect(readdirSync(directory)).toEqual([])
   })
 })
 
 describe('stored', () => {
-  test('waits until events have left their plugins, and then resolves with true', async () => {
-    const { analytics, spool } = createHost().start({}, [unavailable])
-    let leave: () => void = () => {}
+  test('waits for the end of the turn and its plugins, and resolves to true', async () => {
+    const directory = temporaryDirectory()
+    const { analytics, clock } = start(directory, {}, [silence])
+    let leavePlugin = (): void => {}
     await analytics.register({
       name: 'slow',
-      type: 'enrichment',
-      track: (ctx) =>
-        new Promise((resolve) => {
-          leave = () => resolve(ctx)
-        }),
+      type: 'before',
+      track: (ctx) => new Promise((resolve) => (leavePlugin = () => resolve(ctx))),
     })
     trackPurchases(analytics, 1)
     let isStored: boolean | undefined
-    const stored = analytics.stored().then((is) => {
-      isStored = is
+    const waiting = analytics.stored().then((given) => {
+      isStored = given
     })
-    await turn()
-    expect([isStored, spool.stats.bytes]).toEqual([undefined, 0])
+    await settled()
+    expect([isStored, textIn(directory)]).toEqual([undefined, ''])
 
-    leave()
-    await stored
+    leavePlugin()
+    await waiting
 
     expect(isStored).toBe(true)
-    expect(spool.stats.bytes).toBeGreaterThan(100)
-    spool.flush()
+    expect(textIn(directory)).toContain('purchase-1')
+    const closing = analytics.closeAndFlush({ timeout: 1 })
+    await clock.advance(1)
+    await closing
   })
 
-  test('returns false without a spool', async () => {
+  test('resolves to false without a spool', async () => {
     const { analytics } = createAnalytics()
+    trackPurchases(analytics, 1)
+
     expect(await analytics.stored()).toBe(false)
+  })
+
+  test('writes again what somebody has removed, and resolves to true', async () => {
+    const directory = join(temporaryDirectory(), 'events')
+    const { analytics, clock, warnings } = start(directory, {}, [silence])
+    trackPurchases(analytics, 3)
+    expect(await analytics.stored()).toBe(true)
+    rmSync(directory, { recursive: true })
+    await clock.advance(1_000)
+
+    expect([await analytics.stored(), await analytics.stored()].at(-1)).toBe(true)
+
+    expect(textIn(directory).split('\n')).toHaveLength(4)
+    expect(warnings).toEqual([expect.stringContaining('its files were removed')])
+    const closing = analytics.closeAndFlush({ timeout: 1 })
+    await clock.advance(1)
+    expect(await closing).toMatchObject({ deferred: 3 })
   })
 })
 
-test('only one client can use a spool', () => {
-  const { spool } = createHost().start()
+describe('a disk that cannot be written to', () => {
+  test('costs one warning: events are delivered from memory, and are lost at the end of the client', async () => {
+    const directory = join(temporaryDirectory(), 'events')
+    const { analytics, clock, client, warnings } = start(directory, { flushAt: 5 })
+    rmSync(directory, { recursive: true })
+    const { writeFileSync } = await import('node:fs')
+    writeFileSync(directory, '')
+    trackPurchases(analytics, 5)
+    expect(await analytics.stored()).toBe(false)
+    await analytics.flush()
+    expect(analytics.stats).toMatchObject({ delivered: 5 })
 
-  expect(() => createAnalytics({ spool })).toThrow(/spool: expected a separate one/)
-  expect(() => createAnalytics({ spool: {} as never })).toThrow(/spool: expected a FileSpool/)
+    client.answerWith(silence)
+    trackPurchases(analytics, 2)
+    const closing = analytics.closeAndFlush({ timeout: 100 })
+    await clock.advance(100)
+
+    expect(await closing).toEqual({ delivered: 0, failed: 2, pending: 0 })
+    expect(analytics.stats.failures.shutdown_timeout).toBe(2)
+    expect(warnings).toHaveLength(1)
+  })
+
+  test('at the end of the client is seen: what was removed is not said to be deferred', async () => {
+    const directory = join(temporaryDirectory(), 'events')
+    const { analytics, clock } = start(directory, {}, [silence])
+    trackPurchases(analytics, 2)
+    await settled()
+    renameSync(directory, `${directory}-away`)
+
+    const closing = analytics.closeAndFlush({ timeout: 100 })
+    await clock.advance(100)
+
+    expect(await closing).toEqual({ delivered: 0, failed: 2, pending: 0 })
+  })
+})
+
+describe('the setting', () => {
+  test.each<[string, unknown, RegExp]>([
+    ['an empty path', '', /^spool.directory: expected the path of a directory, got an empty string/],
+    ['NUL', { directory: 'a\0b' }, /^spool.directory: .*NUL/],
+    ['a number', { directory: 5 }, /^spool.directory: .*got a number/],
+    ['nothing', undefined, /^spool: expected an object/],
+    ['an option that is gone', { directory: 'a', maxBytes: 1 }, /^spool.maxBytes/],
+  ])('a FileSpool with %s is refused', (_, options, message) => {
+    const make = (): unknown => new FileSpool(options as never)
+
+    expect(make).toThrow(SettingsError)
+    expect(make).toThrow(message)
+  })
+
+  test('a directory that is a file is refused, and a missing one is made', async () => {
+    const home = temporaryDirectory()
+    const { writeFileSync } = await import('node:fs')
+    writeFileSync(join(home, 'file'), '')
+
+    expect(() => new FileSpool(join(home, 'file'))).toThrow(/cannot be used: .*not a directory/)
+    new FileSpool(join(home, 'a', 'b'))
+    expect(readdirSync(join(home, 'a'))).toEqual(['b'])
+  })
+
+  test('takes another store: an object with open', async () => {
+    const kept = new Set<string>()
+    const journal: Journal = {
+      append: (messages) =>
+        messages.map((message) => {
+          const text = Buffer.from(message).toString()
+          kept.add(text)
+          return { isKept: true, text }
+        }),
+      settled: (record) => void kept.delete((record as unknown as { text: string }).text),
+      sync: async () => true,
+      recover: () => [],
+      close: async () => {},
+      closeAtExit: () => {},
+    }
+    const { analytics } = createAnalytics({ spool: { open: () => journal } })
+    trackPurchases(analytics, 2)
+    expect(await analytics.stored()).toBe(true)
+    expect(kept.size).toBe(2)
+    await analytics.closeAndFlush()
+
+    expect(kept.size).toBe(0)
+  })
 })

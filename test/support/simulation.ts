@@ -219,7 +219,9 @@ export async function simulate(scenario: Scenario): Promise<Report> {
     latencies.push(Math.max(0, clock.monotonic() - Math.max(event.atMs, ...ends)))
   }
   analytics.on('track', ({ event }) => conclude(event.properties?.['index'] as number, 'delivered'))
-  analytics.on('error', ({ reason, ctx }) => conclude(ctx?.event.properties?.['index'] as number, reason.code))
+  analytics.on('error', ({ reason, ctx }) =>
+    conclude(ctx?.event.properties?.['index'] as number, reason.code),
+  )
   const arrive = (): void => {
     const index = events.length
     const isBad = typeof bad === 'function' ? bad(index) : dice.random() < bad

@@ -1,6 +1,6 @@
 import { createItem, type Item } from '../../src/core/item.ts'
-import { type Holder, type MessageStore, SlabStore, type StoredMessage } from '../../src/message/store.ts'
 import { serialize } from '../../src/message/serialize.ts'
+import { type Holder, type MessageStore, SlabStore, type StoredMessage } from '../../src/message/store.ts'
 
 export function storeAll(
   messages: readonly object[],

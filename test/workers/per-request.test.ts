@@ -200,7 +200,7 @@ test('bad settings, a bad key and a spool throw at once', () => {
   expect(() => create({ writeKey: '' })).toThrow('writeKey')
   const oauthSettings = { clientId: 'client', keyId: 'key', clientKey: 'no key' }
   expect(() => create({ oauthSettings })).toThrow('oauthSettings.clientKey')
-  const spool = { attach: () => {} } as never
+  const spool = { open: () => {} } as never
   expect(() => create({ spool })).toThrow('spool: it serves one client')
 })
 

@@ -3,8 +3,14 @@ import { Checkpoint } from '../import/checkpoint.ts'
 import { keepHeapSmall } from '../import/heap.ts'
 import { Importer } from '../import/importer.ts'
 import { type Input, openInput } from '../import/input.ts'
-import { type MappingFlags, readMapping, suggestMap } from '../import/mapping.ts'
-import { createObjectMapper, createRowMapper, type Mapper } from '../import/message.ts'
+import { type Mapping, type MappingFlags, readMapping, suggestMap } from '../import/mapping.ts'
+import {
+  createExportMapper,
+  createObjectMapper,
+  createRowMapper,
+  isExportHeader,
+  type Mapper,
+} from '../import/message.ts'
 import { MAX_RECORD_BYTES, type Problem, type SourceRecord } from '../import/record.ts'
 import { Rejects, rejectsPath } from '../import/rejects.ts'
 import {
@@ -26,6 +32,8 @@ export interface ImportFlags extends ConnectionFlags, MappingFlags {
   readonly format?: Format
   readonly delimiter?: string
   readonly columns?: readonly string[]
+  readonly skipLines?: number
+  readonly encoding?: string
   readonly dryRun?: boolean
   readonly rate?: number
   readonly maxRetries: number
@@ -51,7 +59,7 @@ export async function runImport(file: string, flags: ImportFlags, context: Comma
   const writeKey = isDryRun ? 'dry-run' : requireKey(connection)
   const host = `${connection.host ?? connection.region ?? 'default'}`
   const path = isDryRun ? undefined : (flags.state ?? statePath(file))
-  const source = await openSource(file)
+  const source = await openSource(file, flags.encoding)
   try {
     const earlier = path === undefined ? undefined : await findEarlier(path, flags, source, host, writeKey)
     const input = await openInput(
@@ -60,20 +68,25 @@ export async function runImport(file: string, flags: ImportFlags, context: Comma
         format: earlier?.format ?? flags.format,
         delimiter: flags.delimiter,
         columns: flags.columns,
+        skipLines: flags.skipLines,
         maxRecordBytes: flags.maxLineBytes ?? MAX_RECORD_BYTES,
       },
       earlier,
     )
-    const mapper =
-      input.format === 'csv' ? createRowMapper(input.header, mapping) : createObjectMapper(mapping)
+    const mapper = createMapper(input, mapping)
+    if (mapper.refusal !== undefined) {
+      const text = `${printable(file)}:1: ${mapper.refusal}`
+      // A dry run looks for further problems.
+      if (!isDryRun) throw new UsageError(text)
+      context.stderr.write(`trackpost: ${text}\n`)
+    }
     const target = earlier?.target ?? createTarget(host, writeKey)
     const fingerprint = earlier?.fingerprint ?? (await source.fingerprint()) ?? null
     const setting = { version: 1, format: input.format, fingerprint, target } as const
     const run = new ImportRun({ file, flags, context, source, input, mapper, earlier, path })
-    return await run.run(
-      { ...connection, writeKey, maxRetries: flags.maxRetries, disable: isDryRun },
-      setting,
-    )
+    const settings = { ...connection, writeKey, maxRetries: flags.maxRetries, disable: isDryRun }
+    const code = await run.run(settings, setting)
+    return mapper.refusal === undefined ? code : EXIT.usage
   } catch (error) {
     // This problem was found before the first record, so its message has no file name yet.
     if (error instanceof UsageError && error.message.startsWith('line ')) {
@@ -83,6 +96,11 @@ export async function runImport(file: string, flags: ImportFlags, context: Comma
   } finally {
     source.close()
   }
+}
+
+function createMapper({ format, header }: Input, mapping: Mapping): Mapper<never> {
+  if (format !== 'csv') return createObjectMapper(mapping)
+  return (isExportHeader(header) ? createExportMapper : createRowMapper)(header, mapping)
 }
 
 /** Returns `undefined` if this import starts from the beginning. */
@@ -212,9 +230,13 @@ class ImportRun {
   }
 
   #createRejects(): Rejects {
-    const { file, input, earlier } = this.#parts
+    const { file, flags, input, earlier } = this.#parts
     const mark = earlier?.rejects ?? undefined
-    return new Rejects(mark?.path ?? rejectsPath(file, input.format), input, mark)
+    return new Rejects(
+      mark?.path ?? rejectsPath(file, input.format),
+      { ...input, isMarked: flags.encoding !== undefined },
+      mark,
+    )
   }
 
   #list(record: SourceRecord, problem: Problem): void {
@@ -229,30 +251,28 @@ class ImportRun {
   }
 
   #noteUnused(): void {
-    const { file, input, mapper } = this.#parts
-    if (input.format !== 'csv' || mapper.unused.length === 0) return
-    const names = mapper.unused.map((name) => printable(name)).join(', ')
-    this.#log(`${printable(file)}: columns that are not sent: ${names} (${this.#remedy()})`)
-  }
-
-  /** What to write so that the unused columns or fields are sent. */
-  #remedy(): string {
-    const { mapper } = this.#parts
-    const pairs = suggestMap(mapper.unused, (target) => mapper.isMapped(target))
-    const rest = '--rest sends them as properties or traits'
-    if (pairs.length === 0) return rest
-    return `for fields of the event, write --map ${printable(shellQuoted(pairs.join(',')))}; ${rest}`
+    const { input, mapper } = this.#parts
+    if (input.format === 'csv' && mapper.unused.length > 0)
+      this.#log(this.#unusedText('columns that are not sent'))
   }
 
   /** Called at the end: only then are all fields of a JSON file known. */
   #noteUnseen(): void {
     const { file, input, mapper } = this.#parts
-    if (input.format === 'csv') return
-    const { unused, unseen } = mapper as Mapper<never> & { unseen: ReadonlySet<string> }
-    const list = (names: Iterable<string>): string => [...names].map((name) => printable(name)).join(', ')
-    if (unused.length > 0)
-      this.#log(`${printable(file)}: fields that were not sent: ${list(unused)} (${this.#remedy()})`)
-    if (unseen.size > 0) this.#log(`${printable(file)}: no line has ${list(unseen)}`)
+    const { unused, unseen } = mapper
+    const missing = [...unseen].map((name) => printable(name)).join(', ')
+    if (missing !== '') this.#log(`${printable(file)}: no line has ${missing}`)
+    if (input.format !== 'csv' && unused.length > 0) this.#log(this.#unusedText('fields that were not sent'))
+  }
+
+  /** Says what to write so that the unused columns or fields are sent. */
+  #unusedText(what: string): string {
+    const { file, mapper } = this.#parts
+    const names = mapper.unused.map((name) => printable(name)).join(', ')
+    const pairs = suggestMap(mapper.unused, (target) => mapper.isMapped(target))
+    const map = `for fields of the event, write --map ${printable(shellQuoted(pairs.join(',')))}; `
+    const remedy = `${pairs.length === 0 ? '' : map}--rest sends them as properties or traits`
+    return `${printable(file)}: ${what}: ${names} (${remedy})`
   }
 
   #noteProblem({ problem, frontier }: Importer): void {
@@ -276,7 +296,7 @@ class ImportRun {
       isInterrupted,
       rejects: rejects.mark?.path,
       dropped: this.#dropped,
-      untimed: importer.untimed,
+      notes: importer.notes.all,
       example: importer.example,
       problems: this.#listed,
       elapsedMs,

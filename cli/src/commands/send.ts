@@ -1,13 +1,14 @@
-import { readFileSync } from 'node:fs'
-import { dset } from 'dset'
 import type { DeliveryError, Kind } from 'trackpost'
 import { call, createClient } from '../client.ts'
-import { CommandError, EXIT, fileProblem, UsageError } from '../errors.ts'
-import { castTimestamp } from '../import/cast.ts'
+import { CommandError, EXIT, UsageError } from '../errors.ts'
 import { isObject } from '../import/json.ts'
 import { parseAssignment } from '../import/mapping.ts'
+import { put } from '../import/put.ts'
+import { readTime } from '../import/time.ts'
 import { printable, quoted } from '../output/text.ts'
 import { type ConnectionFlags, readConnection, requireKey } from '../settings/connection.ts'
+import { parseExact } from '../settings/exact-json.ts'
+import { readTextFile } from '../settings/text-file.ts'
 import type { CommandContext } from './context.ts'
 
 export interface SendFlags extends ConnectionFlags {
@@ -33,14 +34,17 @@ export interface SendFlags extends ConnectionFlags {
 /** Resolves with the exit code. */
 export async function runSend(kind: Kind, flags: SendFlags, context: CommandContext): Promise<number> {
   const connection = readConnection(flags, context.env)
-  const params = readParams(flags)
+  const warn = (text: string): void => void context.stderr.write(`trackpost: ${text}\n`)
+  const params = readParams(flags, (option, name) =>
+    warn(`${option}: ${printable(name)}: sent as text, because a number beyond 2^53 would be rounded`),
+  )
   const settings = {
     ...connection,
     writeKey: requireKey(connection),
     maxRetries: flags.maxRetries,
     flushAt: 1,
   }
-  const client = createClient(settings, { warn: (text) => void context.stderr.write(`trackpost: ${text}\n`) })
+  const client = createClient(settings, { warn, keepsTimes: flags.timestamp !== undefined })
   let isInterrupted = false
   const forget = context.onInterrupt(() => {
     isInterrupted = true
@@ -78,20 +82,22 @@ function messageOf({ code, message }: DeliveryError): string {
   )
 }
 
-function readParams(flags: SendFlags): Record<string, unknown> {
+type OnLoss = (option: string, name: string) => void
+
+function readParams(flags: SendFlags, onLoss: OnLoss): Record<string, unknown> {
   const { userId, anonymousId, previousId, groupId, event, name, category, messageId } = flags
-  const timestamp = flags.timestamp === undefined ? { value: undefined } : castTimestamp(flags.timestamp)
-  if ('problem' in timestamp)
+  const time = flags.timestamp === undefined ? undefined : readTime(flags.timestamp, { anyTime: true })
+  if (time !== undefined && 'wrong' in time)
     throw new UsageError(
       `--timestamp: expected ISO 8601, for example 2024-02-01T09:30:00Z, got ${quoted(flags.timestamp)}`,
     )
   return {
     ...{ userId, anonymousId, previousId, groupId, event, name, category, messageId },
-    timestamp: timestamp.value,
-    properties: readObject('propert', flags.properties, flags.property),
-    traits: readObject('trait', flags.traits, flags.trait),
-    context: readObject('context', undefined, flags.context),
-    integrations: readObject('integration', undefined, flags.integration),
+    timestamp: time?.ms,
+    properties: readObject('propert', flags.properties, flags.property, onLoss),
+    traits: readObject('trait', flags.traits, flags.trait, onLoss),
+    context: readObject('context', undefined, flags.context, onLoss),
+    integrations: readObject('integration', undefined, flags.integration, onLoss),
   }
 }
 
@@ -100,31 +106,25 @@ function readObject(
   stem: string,
   whole: string | undefined,
   single: readonly string[] | undefined,
+  onLoss: OnLoss,
 ): Record<string, unknown> | undefined {
   if (whole === undefined && single === undefined) return undefined
   const fields =
-    whole === undefined ? {} : parseWhole(stem === 'propert' ? '--properties' : `--${stem}s`, whole)
+    whole === undefined ? {} : parseWhole(stem === 'propert' ? '--properties' : `--${stem}s`, whole, onLoss)
   const option = stem === 'propert' ? '--property' : `--${stem}`
   for (const text of single ?? []) {
-    const [name, value] = parseAssignment(option, text)
-    // dset ignores names such as `__proto__`. Here they are ordinary data, so a name without a dot is set without dset.
-    if (name.includes('.')) dset(fields, name, value)
-    else Object.defineProperty(fields, name, { value, enumerable: true, configurable: true, writable: true })
+    const [name, value] = parseAssignment(option, text, onLoss)
+    if (put(fields, name.split('.'), value) === 'blocked')
+      throw new UsageError(`${option}: ${printable(name)}: a part of this path has a value already`)
   }
   return fields
 }
 
-function parseWhole(option: string, text: string): Record<string, unknown> {
-  let json = text
-  if (text.startsWith('@')) {
-    try {
-      json = readFileSync(text.slice(1), 'utf8')
-    } catch (error) {
-      throw new UsageError(`${option}: ${printable(text.slice(1))}: ${fileProblem(error)}`)
-    }
-  }
+function parseWhole(option: string, text: string, onLoss: OnLoss): Record<string, unknown> {
+  const json = text.startsWith('@') ? readTextFile(text.slice(1), `${option}:`) : text
   try {
-    const value: unknown = JSON.parse(json)
+    const { value, losses } = parseExact(json)
+    for (const [path] of losses) onLoss(option, path)
     if (isObject(value)) return { ...value }
   } catch {
     // The error is thrown below.

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import pc from 'picocolors'
-import { EXIT, fileProblem, UsageError } from '../errors.ts'
+import { EXIT, UsageError } from '../errors.ts'
 import { printable } from '../output/text.ts'
 import { readConnection } from '../settings/connection.ts'
+import { readTextFile } from '../settings/text-file.ts'
 import { toBase } from '../tail/base.ts'
 import { CollectorApi } from '../tail/collector-api.ts'
 import { follow } from '../tail/follow.ts'
@@ -68,9 +68,5 @@ function findToken(
   { env }: CommandContext,
 ): string | undefined {
   if (adminTokenFile === undefined) return env['TRACKPOST_ADMIN_TOKEN'] || undefined
-  try {
-    return readFileSync(adminTokenFile, 'utf8').trim()
-  } catch (error) {
-    throw new UsageError(`admin token file ${printable(adminTokenFile)}: ${fileProblem(error)}`)
-  }
+  return readTextFile(adminTokenFile, 'admin token file').trim()
 }

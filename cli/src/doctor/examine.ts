@@ -1,5 +1,4 @@
-import type { Analytics, HTTPClient, Verification } from 'trackpost'
-import { NodeHTTPClient } from 'trackpost/node'
+import type { Analytics, Verification } from 'trackpost'
 import { createClient } from '../client.ts'
 import { UsageError } from '../errors.ts'
 import { counted, duration } from '../output/text.ts'
@@ -23,22 +22,18 @@ export async function* examine(options: ExamineOptions): AsyncGenerator<Finding>
   const { connection, env, onWarning, signal } = options
   yield checkKey(options)
   let skewMs: number | undefined
-  const inner = new NodeHTTPClient()
-  const httpClient: HTTPClient = {
-    async makeRequest(request) {
-      const response = await inner.makeRequest(request)
-      const { date } = response.headers as Record<string, string | undefined>
-      skewMs = Date.now() - Date.parse(date ?? '')
-      return response
-    },
-  }
   let client: Analytics
   try {
     // Without a key, the address can be checked all the same.
     const writeKey = connection.writeKey ?? 'missing'
     client = createClient(
-      { ...connection, writeKey, httpClient, maxRetries: 0, flushAt: 1 },
-      { warn: onWarning },
+      { ...connection, writeKey, maxRetries: 0, flushAt: 1 },
+      {
+        warn: onWarning,
+        clock: (aheadMs) => {
+          skewMs ??= aheadMs
+        },
+      },
     )
   } catch (error) {
     if (!(error instanceof UsageError)) throw error
@@ -52,7 +47,7 @@ export async function* examine(options: ExamineOptions): AsyncGenerator<Finding>
     if (proxy !== undefined) yield checkProxy(proxy, found)
     if (!found.reachable) return
     yield checkRegion(options)
-    if (skewMs !== undefined && !Number.isNaN(skewMs)) yield checkClock(skewMs)
+    if (skewMs !== undefined) yield checkClock(skewMs)
     if (connection.writeKey === undefined || found.authorized !== true || found.hint !== undefined) return
     yield await followEvent(client, connection.host, options.adminToken, signal)
   } finally {

@@ -1,88 +1,85 @@
 import { quoted } from '../output/text.ts'
-import type { Problem } from './record.ts'
+import { lossOf, parseExact } from '../settings/exact-json.ts'
+import type { NoteKind } from './notes.ts'
+import { fromEpoch, type ReadTime, type TimeRules, type TimeUnit } from './time.ts'
 
-/** `s` and `ms` are timestamps in seconds and in milliseconds. */
-export const CASTS = ['text', 'number', 'boolean', 'json', 's', 'ms'] as const
+/** The last four are timestamps: seconds, milliseconds, microseconds and nanoseconds since 1970. */
+export const CASTS = ['text', 'number', 'boolean', 'json', 's', 'ms', 'us', 'ns'] as const
 export type Cast = (typeof CASTS)[number]
 
-export type CastResult = { readonly value: unknown } | { readonly problem: Omit<Problem, 'column'> }
-
-const NUMBER = /^-?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i
-const BOOLEANS: Record<string, boolean> = {
-  true: true,
-  false: false,
-  yes: true,
-  no: false,
-  '1': true,
-  '0': false,
-  t: true,
-  f: false,
+export interface CastRules extends TimeRules {
+  /** The decimal separator of numbers, which may then have separators of thousands. */
+  readonly decimal?: '.' | ',' | undefined
 }
 
-export function cast(value: unknown, to: Cast): CastResult {
+/** `notes` is what the cast has changed. */
+export type CastResult =
+  | { readonly value: unknown; readonly notes?: readonly (readonly [path: string, kind: NoteKind])[] }
+  | { readonly wrong: string }
+
+const NUMBER = /^-?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i
+const TRUE = 'true yes 1 t y on ja wahr vrai oui verdadero si vero'.split(' ')
+const FALSE = 'false no 0 f n off nein falsch faux non falso'.split(' ')
+
+export function cast(value: unknown, to: Cast, rules: CastRules = {}): CastResult {
   if (value === undefined || value === null) return { value }
   switch (to) {
     case 'text':
       return { value: typeof value === 'object' ? JSON.stringify(value) : String(value) }
     case 'number':
-      return castNumber(value)
+      return typeof value === 'number' ? { value } : castNumber(value, rules)
     case 'boolean': {
-      const found = typeof value === 'boolean' ? value : BOOLEANS[String(value).trim().toLowerCase()]
-      return found === undefined ? wrong('true or false', value) : { value: found }
+      const word = String(value).trim().toLowerCase()
+      if (TRUE.includes(word)) return { value: true }
+      return FALSE.includes(word) ? { value: false } : wrong('true or false', value)
     }
     case 'json':
       return castJson(value)
-    case 's':
-    case 'ms': {
-      const number = castNumber(value)
-      if ('problem' in number) return number
-      return { value: (number.value as number) * (to === 's' ? 1_000 : 1) }
-    }
+    default:
+      return castEpoch(value, to, rules)
   }
 }
 
-function castNumber(value: unknown): CastResult {
-  if (typeof value === 'number') return { value }
+function castNumber(value: unknown, { decimal }: CastRules): CastResult {
   const text = String(value).trim()
-  return NUMBER.test(text) && Number.isFinite(Number(text))
-    ? { value: Number(text) }
-    : wrong('a number', value)
+  const plain = decimal === undefined ? text : ungrouped(text, decimal)
+  if (plain === undefined || !NUMBER.test(plain)) {
+    const isComma = /^-?[\d.' \u00a0\u202f]*\d,\d+$/.test(text) && decimal === undefined
+    return wrong(`a number${isComma ? ' (for a decimal comma: --decimal ,)' : ''}`, value)
+  }
+  const loss = lossOf(plain)
+  if (loss === undefined) return { value: Number(plain) }
+  return { value: loss === 'large' ? plain : Number(plain), notes: [['', loss]] }
+}
+
+/** Removes separators of thousands, if they stand where they may. */
+function ungrouped(text: string, decimal: '.' | ','): string | undefined {
+  const [whole = '', fraction, ...others] = text.split(decimal)
+  const isGrouped = /^-?\d{1,3}(?:([.,' \u00a0\u202f\u2019])\d{3})(?:\1\d{3})*$/.test(whole)
+  if (others.length > 0 || !(isGrouped || /^-?\d*$/.test(whole))) return undefined
+  return whole.replace(/[^\d-]/g, '') + (fraction === undefined ? '' : `.${fraction}`)
 }
 
 function castJson(value: unknown): CastResult {
   if (typeof value !== 'string') return { value }
   try {
-    return { value: JSON.parse(value) }
+    const { value: parsed, losses } = parseExact(value)
+    return { value: parsed, notes: losses }
   } catch {
     return wrong('JSON', value)
   }
 }
 
-const DATE_TIME =
-  /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?) ?(Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)?$/i
+function castEpoch(value: unknown, unit: TimeUnit, rules: CastRules): CastResult {
+  return timeResult(fromEpoch(value, unit, rules))
+}
 
-/** A smaller number is probably in seconds: in milliseconds, it would be a date before March 1973. */
-const LEAST_MS = 100_000_000_000
-
-/**
- * Databases write variants of ISO 8601. This converts them to a form that the SDK accepts. A time without a zone is read as
- * UTC, so that the result does not depend on the time zone of the machine.
- */
-export function castTimestamp(value: unknown): CastResult {
-  if (typeof value === 'number' && Math.abs(value) < LEAST_MS && value !== 0) {
-    return wrong('milliseconds (for seconds: timestamp:s)', value)
-  }
-  if (typeof value !== 'string') return { value }
-  const text = value.trim()
-  if (/^-?\d+(?:\.\d+)?$/.test(text)) {
-    return wrong('a date (for numbers: timestamp:s or timestamp:ms)', value)
-  }
-  const [, date, time, zone = 'Z'] = DATE_TIME.exec(text) ?? []
-  if (date === undefined) return { value: text }
-  const offset = /^(?:UTC|GMT)$/i.test(zone) ? 'Z' : /^[+-]\d\d$/.test(zone) ? `${zone}:00` : zone
-  return { value: `${date}T${time}${offset}` }
+export function timeResult(time: ReadTime): CastResult {
+  if ('wrong' in time) return time
+  const { ms, note } = time
+  return { value: new Date(ms).toISOString(), ...(note !== undefined && { notes: [['', note]] as const }) }
 }
 
 function wrong(expected: string, value: unknown): CastResult {
-  return { problem: { reason: 'invalid', message: `expected ${expected}, got ${quoted(value)}` } }
+  return { wrong: `expected ${expected}, got ${quoted(value)}` }
 }

@@ -31,6 +31,7 @@ export class Checkpoint {
   #saving: Promise<void> = Promise.resolve()
   #timer: NodeJS.Timeout | undefined
   #hasFailed = false
+  #isFinished = false
   #last: Progress | undefined
 
   /** @param path The state file; `undefined` if the import cannot be resumed. Refused lines are written in either case. */
@@ -56,6 +57,8 @@ export class Checkpoint {
   async start(): Promise<void> {
     await this.#write(false)
     const tick = (): void => {
+      // A save that was under way at the end must not be followed by another one, which would say that the import goes on.
+      if (this.#isFinished) return
       this.#timer = setTimeout(() => void this.save().then(tick), INTERVAL_MS)
       this.#timer.unref()
     }
@@ -81,6 +84,7 @@ export class Checkpoint {
   }
 
   async finish(isDone: boolean): Promise<void> {
+    this.#isFinished = true
     clearTimeout(this.#timer)
     await this.save(isDone)
     await this.#rejects.close().catch(() => {})

@@ -1,158 +1,128 @@
-import { isBlank } from './lines.ts'
+import { addRecord, RawLines, withoutLineEnd } from './lines.ts'
 import {
-  countBytes,
   MAX_RECORD_BYTES,
   NEWLINE,
   type Position,
-  type Problem,
   QUOTE,
-  RETURN,
   type SourceRecord,
   type Splitter,
-  tooLong,
-  withoutReturn,
 } from './record.ts'
 
-/** An index; `more` if more bytes have to be read; `broken` if the quotes of the row are broken. */
-type RowEnd = number | 'more' | 'broken'
-
-const BROKEN_QUOTE: Problem = {
-  reason: 'invalid_csv',
-  message: 'a quoted field has no closing quote, or text after its closing quote',
+/** How a CSV file is written. */
+export interface CsvDialect {
+  readonly delimiter: string
+  /** Whether spaces after a delimiter are no part of the next field. */
+  readonly isSpaced: boolean
 }
 
+const SPACE = 0x20
+
 /**
- * Splits CSV into rows; csv-parse parses their fields later. If the quotes of a row are broken, only one line is lost, because
- * the next line starts a new row. A full CSV parser would search the rest of the file for the missing quote.
+ * Joins the lines of quoted fields to rows; csv-parse parses their fields later. If the quotes of a row are broken, only one
+ * line is lost, because the next line starts a new row. A full CSV parser would search the rest of the file for the missing quote.
  */
 export class CsvRowSplitter implements Splitter {
-  readonly #delimiter: number
+  readonly #lines: RawLines
   readonly #limit: number
-  #offset: number
-  #line: number
-  /** Bytes that have not been split into rows yet. */
-  #rest: Buffer = Buffer.alloc(0)
-  #isFinished = false
-  /** Whether the splitter is inside a line that is longer than the limit. */
-  #isSkipping = false
+  readonly #delimiter: number
+  readonly #isSpaced: boolean
+  /** The lines of a row whose last field is still open. */
+  #open: SourceRecord[] = []
+  #openBytes = 0
 
-  constructor({ offset, line }: Position, delimiter: string, limit = MAX_RECORD_BYTES) {
-    this.#offset = offset
-    this.#line = line
-    this.#delimiter = delimiter.charCodeAt(0)
+  constructor(
+    start: Position,
+    { delimiter, isSpaced }: CsvDialect,
+    limit = MAX_RECORD_BYTES,
+    newline = NEWLINE,
+  ) {
+    this.#lines = new RawLines(start, limit, newline)
     this.#limit = limit
+    this.#delimiter = delimiter.charCodeAt(0)
+    this.#isSpaced = isSpaced
   }
 
   get line(): number {
-    return this.#line
+    return this.#lines.line
   }
 
   push(chunk: Buffer): SourceRecord[] {
-    this.#rest = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
-    return this.#cut()
+    return this.#take(this.#lines.push(chunk), false)
   }
 
   finish(): SourceRecord[] {
-    this.#isFinished = true
-    const records = this.#cut()
-    if (this.#isSkipping) this.#skip(0, true, records)
-    return records
+    return this.#take(this.#lines.finish(), true)
   }
 
-  #cut(): SourceRecord[] {
+  #take(lines: readonly SourceRecord[], isEnd: boolean): SourceRecord[] {
     const records: SourceRecord[] = []
-    let start = 0
-    while (start < this.#rest.length) {
-      const length = this.#cutOne(this.#rest.subarray(start), records)
-      if (length === 0) break
-      start += length
-    }
-    this.#rest = this.#rest.subarray(start)
-    return records
-  }
-
-  /** Returns the length of the row in bytes, or 0 if more bytes have to be read first. */
-  #cutOne(rest: Buffer, records: SourceRecord[]): number {
-    const newline = rest.indexOf(NEWLINE)
-    if (this.#isSkipping)
-      return this.#skip(newline === -1 ? rest.length : newline + 1, newline !== -1, records)
-    let end = this.#findEnd(rest, newline)
-    if (end === 'more' && rest.length > this.#limit) end = 'broken'
-    if (end === 'more') return 0
-    const isBroken = end === 'broken'
-    if (end === 'broken') {
-      if (newline === -1 && !this.#isFinished) {
-        if (rest.length <= this.#limit) return 0
-        this.#isSkipping = true
-        return this.#skip(rest.length, false, records)
-      }
-      end = newline === -1 ? rest.length : newline + 1
-    }
-    const row = rest.subarray(0, end)
-    const isTooLong = row.length > this.#limit
-    const problem = isTooLong ? tooLong(this.#line, this.#limit) : isBroken ? BROKEN_QUOTE : undefined
-    this.#add(row, isTooLong ? Buffer.alloc(0) : row, problem, records)
-    return end
-  }
-
-  #skip(length: number, isEnd: boolean, records: SourceRecord[]): number {
-    if (!isEnd && !this.#isFinished) {
-      this.#offset += length
-      return length
-    }
-    this.#isSkipping = false
-    const empty = Buffer.alloc(0)
-    this.#offset += length
-    const line = this.#line++
-    records.push({
-      line,
-      nextLine: line + 1,
-      end: this.#offset,
-      bytes: empty,
-      problem: tooLong(line, this.#limit),
-    })
-    return length
-  }
-
-  #add(row: Buffer, kept: Buffer, problem: Problem | undefined, records: SourceRecord[]): void {
-    const line = this.#line
-    this.#line += Math.max(1, countBytes(row, NEWLINE))
-    this.#offset += row.length
-    const bytes = withoutReturn(kept.at(-1) === NEWLINE ? kept.subarray(0, -1) : kept)
-    if (problem === undefined && isBlank(bytes)) return
-    const place = { line, nextLine: this.#line, end: this.#offset, bytes }
-    records.push(problem === undefined ? place : { ...place, problem })
-  }
-
-  #findEnd(rest: Buffer, newline: number): RowEnd {
-    const quote = rest.indexOf(QUOTE)
-    // Fast path: most rows have no quotes.
-    if (newline !== -1 && (quote === -1 || quote > newline)) return newline + 1
-    let at = 0
+    const todo = [...lines].reverse()
     for (;;) {
-      const field = this.#findFieldEnd(rest, at)
-      if (typeof field === 'string') return field
-      if (field >= rest.length) return this.#isFinished ? rest.length : 'more'
-      if (rest[field] === NEWLINE) return field + 1
-      at = field + 1
+      const line = todo.pop()
+      const isInside = this.#open.length > 0
+      if (line === undefined) {
+        if (!isEnd || !isInside) return records
+        this.#giveUp(todo, records)
+        continue
+      }
+      const state = line.problem !== undefined ? 'broken' : this.#read(line.bytes, isInside)
+      this.#openBytes += line.bytes.length
+      if (state === 'whole') this.#close(line, records)
+      else {
+        this.#open.push(line)
+        if (state === 'broken' || this.#openBytes > this.#limit) this.#giveUp(todo, records)
+      }
     }
   }
 
-  /** The index of the delimiter or line end after the field that begins at `start`. */
-  #findFieldEnd(rest: Buffer, start: number): RowEnd {
-    let at = start
-    if (rest[at] === QUOTE) {
-      for (at++; ; at += 2) {
-        at = rest.indexOf(QUOTE, at)
-        if (at === -1) return this.#isFinished ? 'broken' : 'more'
-        if (rest[at + 1] !== QUOTE) break
-      }
-      at++
-      if (rest[at] === RETURN) at++
-      if (at >= rest.length || rest[at] === NEWLINE) return at
-      return rest[at] === this.#delimiter && rest[at - 1] !== RETURN ? at : 'broken'
-    }
-    while (at < rest.length && rest[at] !== this.#delimiter && rest[at] !== NEWLINE) at++
-    return at
+  #close(last: SourceRecord, records: SourceRecord[]): void {
+    const [first] = this.#open
+    this.#openBytes = 0
+    if (first === undefined) return addRecord(records, last)
+    const bytes = Buffer.concat([...this.#open, last].map((line) => line.bytes))
+    this.#open = []
+    addRecord(records, { ...last, line: first.line, bytes })
   }
+
+  /** The first of the open lines is broken. The others are read again. */
+  #giveUp(todo: SourceRecord[], records: SourceRecord[]): void {
+    const [first, ...others] = this.#open as [SourceRecord, ...SourceRecord[]]
+    this.#open = []
+    this.#openBytes = 0
+    records.push(first.problem === undefined ? broken(first) : first)
+    todo.push(...others.reverse())
+  }
+
+  /** Reads a line that begins at the start of a row, or inside quotes. */
+  #read(line: Buffer, isInside: boolean): 'whole' | 'open' | 'broken' {
+    let at = line.indexOf(QUOTE)
+    // Fast path: most rows have no quotes.
+    if (at === -1) return isInside ? 'open' : 'whole'
+    if (!isInside) at = 0
+    for (let isQuoted = isInside; ; isQuoted = false) {
+      if (!isQuoted) {
+        while (this.#isSpaced && line[at] === SPACE) at++
+        if (line[at] !== QUOTE) {
+          at = line.indexOf(this.#delimiter, at) + 1
+          if (at === 0) return 'whole'
+          continue
+        }
+        at++
+      }
+      for (at = line.indexOf(QUOTE, at); at !== -1 && line[at + 1] === QUOTE; )
+        at = line.indexOf(QUOTE, at + 2)
+      if (at === -1) return 'open'
+      at++
+      if (at >= withoutLineEnd(line).length) return 'whole'
+      if (line[at] !== this.#delimiter) return 'broken'
+      at++
+    }
+  }
+}
+
+function broken(line: SourceRecord): SourceRecord {
+  const bytes = withoutLineEnd(line.bytes)
+  const hint = bytes.includes('\\"') ? '; inside quotes, a quote is written twice, not as \\"' : ''
+  const message = `a quoted field has no closing quote, or text after its closing quote${hint}`
+  return { ...line, bytes, problem: { reason: 'invalid_csv', message } }
 }

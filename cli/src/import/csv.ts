@@ -1,13 +1,7 @@
 import { parse } from 'csv-parse/sync'
-import type { Problem, SourceRecord } from './record.ts'
+import type { CsvDialect } from './csv-rows.ts'
+import type { ParsedRecord, SourceRecord } from './record.ts'
 import { decode, NOT_UTF8 } from './utf8.ts'
-
-/** Has either `value` or `problem`. */
-export interface ParsedRecord<Value = unknown> {
-  readonly record: SourceRecord
-  readonly value?: Value
-  readonly problem?: Problem
-}
 
 const CSV_PROBLEMS: Record<string, string> = {
   INVALID_OPENING_QUOTE: 'a quote inside a field that is not quoted',
@@ -16,44 +10,35 @@ const CSV_PROBLEMS: Record<string, string> = {
 }
 
 /** Parses all rows together, or one by one if a row is broken. */
-export function parseRows(records: readonly SourceRecord[], delimiter: string): ParsedRecord<string[]>[] {
-  const whole = records.filter(({ problem }) => problem === undefined)
-  const rows = parseTogether(whole, delimiter)
-  if (rows !== undefined) {
-    let next = 0
-    return records.map((record) =>
-      record.problem === undefined ? { record, value: rows[next++] as string[] } : refused(record),
-    )
-  }
-  return records.map((record) =>
-    record.problem === undefined ? parseAlone(record, delimiter) : refused(record),
+export function parseRows(records: readonly SourceRecord[], dialect: CsvDialect): ParsedRecord<string[]>[] {
+  const rows = parseTogether(
+    records.filter(({ problem }) => problem === undefined),
+    dialect,
   )
+  let next = 0
+  return records.map((record) => {
+    const { problem } = record
+    if (problem !== undefined) return { record, problem }
+    return rows === undefined ? parseAlone(record, dialect) : { record, value: rows[next++] as string[] }
+  })
 }
 
-function refused(record: SourceRecord): ParsedRecord<string[]> {
-  return { record, problem: record.problem as Problem }
-}
-
-function parseTogether(records: readonly SourceRecord[], delimiter: string): string[][] | undefined {
+function parseTogether(records: readonly SourceRecord[], dialect: CsvDialect): string[][] | undefined {
+  const texts = records.map(({ bytes }) => decode(bytes))
+  if (texts.includes(undefined)) return undefined
   try {
-    const texts: string[] = []
-    for (const { bytes } of records) {
-      const text = decode(bytes)
-      if (text === undefined) return undefined
-      texts.push(text)
-    }
-    const rows = parseText(texts.join('\n'), delimiter)
+    const rows = parseText(texts.join('\n'), dialect)
     return rows.length === records.length ? rows : undefined
   } catch {
     return undefined
   }
 }
 
-function parseAlone(record: SourceRecord, delimiter: string): ParsedRecord<string[]> {
+function parseAlone(record: SourceRecord, dialect: CsvDialect): ParsedRecord<string[]> {
   const text = decode(record.bytes)
   if (text === undefined) return { record, problem: NOT_UTF8 }
   try {
-    const [value, ...others] = parseText(text, delimiter)
+    const [value, ...others] = parseText(text, dialect)
     if (value !== undefined && others.length === 0) return { record, value }
     return { record, problem: { reason: 'invalid_csv', message: 'this is not one CSV row' } }
   } catch (error) {
@@ -64,9 +49,10 @@ function parseAlone(record: SourceRecord, delimiter: string): ParsedRecord<strin
   }
 }
 
-function parseText(text: string, delimiter: string): string[][] {
+function parseText(text: string, { delimiter, isSpaced }: CsvDialect): string[][] {
   return parse(text, {
     delimiter,
+    ltrim: isSpaced,
     // Without this, csv-parse would guess the line ending from the first line of each block.
     record_delimiter: ['\n', '\r\n'],
     relax_column_count: true,

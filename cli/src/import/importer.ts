@@ -3,14 +3,14 @@ import { call, createClient } from '../client.ts'
 import { CommandError } from '../errors.ts'
 import { counted } from '../output/text.ts'
 import type { Checkpoint } from './checkpoint.ts'
-import type { ParsedRecord } from './csv.ts'
 import type { Input } from './input.ts'
 import type { Fields } from './json.ts'
 import type { Mapper } from './message.ts'
 import { deriveMessageId } from './message-id.ts'
+import { Notes } from './notes.ts'
 import { judge } from './outcome.ts'
 import { Pace, pause } from './pace.ts'
-import type { Position, Problem, SourceRecord } from './record.ts'
+import type { ParsedRecord, Position, Problem, SourceRecord } from './record.ts'
 import { type PendingLine, Window } from './window.ts'
 
 export interface ImporterOptions {
@@ -39,9 +39,9 @@ export class Importer {
   delivered = 0
   refused = 0
   readonly reasons = new Map<string, number>()
-  /** Events without a timestamp. */
-  untimed = 0
-  /** The event of the first line that could be mapped. */
+  /** What was changed or left out. */
+  readonly notes = new Notes()
+  /** The first event that was delivered, or would be. */
   example: Readonly<Record<string, unknown>> | undefined
   /** Why the import ended early. */
   problem: CommandError | undefined
@@ -76,6 +76,7 @@ export class Importer {
       {
         warn: options.onWarning,
         pause: (waitMs, status) => this.#pause(waitMs, status),
+        keepsTimes: true,
       },
     )
   }
@@ -171,20 +172,23 @@ export class Importer {
     if (this.#window.isFull && !this.#stop.signal.aborted) await this.#window.room()
   }
 
-  #submit<Value>({ record, value, problem }: ParsedRecord<Value>, mapper: Mapper<Value>): void {
-    if (problem !== undefined || value === undefined)
-      return this.#refuse(record, undefined, problem as Problem)
-    const mapped = mapper.map(value)
-    const { sourceName } = this.#options
-    if ('problem' in mapped) {
-      return this.#refuse(record, deriveMessageId(sourceName, record.line, record.bytes), mapped.problem)
-    }
+  #submit<Value>(parsed: ParsedRecord<Value>, mapper: Mapper<Value>): void {
+    const { record, problem } = parsed
+    if (problem !== undefined) return this.#refuse(record, undefined, problem)
+    const mapped = mapper.map(parsed, (kind, field, column) =>
+      this.notes.add(kind, field, record.line, column),
+    )
+    if (mapped === undefined) return
+    const derived = (): string => deriveMessageId(this.#options.sourceName, record)
+    if ('problem' in mapped) return this.#refuse(record, derived(), mapped.problem)
     const { kind, params } = mapped
-    const messageId = mapped.messageId ?? deriveMessageId(sourceName, record.line, record.bytes)
-    this.example ??= { type: kind, ...params, messageId }
-    if (params['timestamp'] === undefined) this.untimed++
+    const messageId = mapped.messageId ?? derived()
+    const event = { ...params, messageId }
     const line = this.#window.add(record, messageId)
-    call(this.#client, kind, { ...params, messageId }, (error) => this.#settle(line, error, mapper))
+    call(this.#client, kind, event, (error) => {
+      if (error === undefined) this.example ??= { type: kind, ...event }
+      this.#settle(line, error, mapper)
+    })
   }
 
   #refuse(record: SourceRecord, messageId: string | undefined, problem: Problem): void {

@@ -1,26 +1,29 @@
 import { UsageError } from '../errors.ts'
-import { findDelimiter, type ParsedRecord, parseRows } from './csv.ts'
-import { CsvRowSplitter } from './csv-rows.ts'
+import { parseRows } from './csv.ts'
+import { type CsvOptions, readCsvHeader } from './csv-header.ts'
+import { type CsvDialect, CsvRowSplitter } from './csv-rows.ts'
+import { Head } from './head.ts'
 import { parseObject } from './json.ts'
 import { JsonArraySplitter } from './json-array.ts'
 import { LineSplitter } from './lines.ts'
-import { NEWLINE, type Position, type SourceRecord, type Splitter } from './record.ts'
-import { BYTE_ORDER_MARK, type Format, findFormat, requireText } from './sniff.ts'
+import {
+  BYTE_ORDER_MARK,
+  type ParsedRecord,
+  type Position,
+  type SourceRecord,
+  type Splitter,
+} from './record.ts'
+import { type Format, findFormat, findNewline, firstObject, isSequence, requireText } from './sniff.ts'
 import type { Source } from './source.ts'
-import { decode } from './utf8.ts'
 
-export interface InputOptions {
+export interface InputOptions extends CsvOptions {
   readonly format?: Format | undefined
-  readonly delimiter?: string | undefined
-  /** Column names of a CSV file without a header. */
-  readonly columns?: readonly string[] | undefined
-  readonly maxRecordBytes: number
 }
 
 export interface Input {
   readonly format: Format
-  readonly delimiter: string
-  /** The columns of a CSV file; empty for other formats and for an empty file. */
+  readonly dialect: CsvDialect
+  /** The columns of a CSV file; empty for other formats. */
   readonly header: readonly string[]
   readonly start: Position
   /** The position up to which records have been yielded. */
@@ -31,40 +34,42 @@ export interface Input {
 
 /**
  * @param resumeAt The position that an earlier import has reached.
- * @throws UsageError when the source is not text, or when its header cannot be read.
+ * @throws UsageError when the source is empty or is not text, or when its header cannot be read.
  */
 export async function openInput(source: Source, options: InputOptions, resumeAt?: Position): Promise<Input> {
-  const chunks = source.chunks()[Symbol.asyncIterator]()
-  const first = await chunks.next()
-  const head = first.done === true ? Buffer.alloc(0) : first.value
-  requireText(head)
-  const textStart = head.subarray(0, 3).equals(BYTE_ORDER_MARK) ? 3 : 0
-  const format = options.format ?? findFormat(source.path, head.subarray(textStart))
-  const read: Buffer[] = [head]
-  let start: Position = { offset: textStart, line: 1 }
-  let header: readonly string[] = []
-  let delimiter = options.delimiter ?? ','
-  if (format === 'csv') {
-    let row = await readFirstRow(chunks, read, start, options)
-    if (row !== undefined) {
-      delimiter = options.delimiter ?? findDelimiter(decode(row.bytes) ?? '')
-      // With quoted fields, the delimiter decides where the row ends.
-      if (row.problem !== undefined)
-        row = (await readFirstRow(chunks, read, start, { ...options, delimiter })) ?? row
-      header = options.columns ?? readHeader(row, delimiter)
-      if (options.columns === undefined) start = { offset: row.end, line: row.nextLine }
-    }
-  }
-  if (resumeAt !== undefined && resumeAt.offset > start.offset) start = resumeAt
-  const { maxRecordBytes } = options
-  const splitter = createSplitter(format, start, delimiter, maxRecordBytes, textStart)
+  const head = new Head(source.chunks())
+  await head.readLine()
+  requireText(head.bytes)
+  const textStart = { offset: head.bytes.subarray(0, 3).equals(BYTE_ORDER_MARK) ? 3 : 0, line: 1 }
+  const hasText = (): boolean => /\S/.test(head.bytes.toString('latin1', textStart.offset))
+  await head.readUntil(hasText)
+  if (!hasText()) throw new UsageError('line 1: the file is empty')
+  const format = options.format ?? findFormat(source.path, head.bytes.subarray(textStart.offset))
+  const newline = findNewline(head.bytes)
+  const { maxRecordBytes: limit } = options
+  if (format !== 'csv' && options.skipLines !== undefined)
+    throw new UsageError(`line 1: --skip-lines is for CSV, and this is ${format.toUpperCase()}`)
+  const layout =
+    format === 'csv' ? await readCsvHeader(head, textStart, newline, options) : { dialect: COMMA, header: [] }
+  const first = 'start' in layout ? layout.start : textStart
+  const isResumed = resumeAt !== undefined && resumeAt.offset > first.offset
+  const start = isResumed ? resumeAt : first
+  const { dialect, header } = layout
+  const text = (): Buffer => head.bytes.subarray(first.offset)
+  if (format === 'ndjson') await head.readUntil(() => firstObject(text()) !== undefined)
+  const isJoined = format === 'ndjson' && isSequence(text())
+  let splitter: Splitter
+  if (format === 'csv') splitter = new CsvRowSplitter(start, dialect, limit, newline)
+  else if (format === 'ndjson' && !isJoined) splitter = new LineSplitter(start, limit, newline)
+  else splitter = new JsonArraySplitter(start, { limit, isInside: isResumed, isSequence: isJoined })
+  // Elements that are not lines end where the next import continues, so nothing can be added to the last one.
+  const isByLine = format === 'csv' || (format === 'ndjson' && !isJoined)
   const parse = (records: SourceRecord[]): ParsedRecord[] =>
-    format === 'csv' ? parseRows(records, delimiter) : records.map((record) => parseObject(record))
-  const rest = skipTo(start.offset, read, chunks, format !== 'json' && resumeAt === start)
+    format === 'csv' ? parseRows(records, dialect) : records.map((record) => parseObject(record))
   let position = start
   return {
     format,
-    delimiter,
+    dialect,
     header,
     start,
     position: () => position,
@@ -74,89 +79,24 @@ export async function openInput(source: Source, options: InputOptions, resumeAt?
         if (last !== undefined) position = { offset: last.end, line: last.nextLine }
         return parse(records) as ParsedRecord<never>[]
       }
-      let offset = start.offset
-      for await (const chunk of rest) {
+      // One byte before the start shows whether the last line is longer now.
+      const before = isResumed && isByLine ? 1 : 0
+      let offset = start.offset - before
+      for await (const chunk of head.from(offset)) {
+        if (before === 1 && offset === start.offset - 1 && chunk[0] !== newline)
+          throw new UsageError('the file has changed: the last line of the earlier import is longer now')
+        const rest = offset < start.offset ? chunk.subarray(1) : chunk
         offset += chunk.length
-        const records = splitter.push(chunk)
+        const records = splitter.push(rest)
         if (records.length > 0) yield give(records)
         if (splitter.failure !== undefined) throw splitter.failure
       }
       const records = splitter.finish()
       if (records.length > 0) yield give(records)
       // The next import of a JSON array has to continue before the closing bracket.
-      if (format !== 'json') position = { offset, line: splitter.line }
+      if (isByLine) position = { offset, line: splitter.line }
     },
   }
 }
 
-function createSplitter(
-  format: Format,
-  start: Position,
-  delimiter: string,
-  limit: number,
-  textStart: number,
-): Splitter {
-  if (format === 'ndjson') return new LineSplitter(start, limit)
-  if (format === 'json') return new JsonArraySplitter(start, limit, start.offset > textStart)
-  return new CsvRowSplitter(start, delimiter, limit)
-}
-
-/** Adds the chunks that it reads to `read`. */
-async function readFirstRow(
-  chunks: AsyncIterator<Buffer>,
-  read: Buffer[],
-  start: Position,
-  { delimiter = ',', maxRecordBytes }: InputOptions,
-): Promise<SourceRecord | undefined> {
-  // Without a known delimiter, the comma is a guess: `openInput` reads a broken row again with the right delimiter.
-  const splitter = new CsvRowSplitter(start, delimiter, maxRecordBytes)
-  let records = splitter.push(Buffer.concat(read).subarray(start.offset))
-  while (records.length === 0) {
-    const { value, done } = await chunks.next()
-    if (done === true) records = splitter.finish()
-    else {
-      read.push(value)
-      records = splitter.push(value)
-    }
-    if (done === true) break
-  }
-  return records[0]
-}
-
-function readHeader(row: SourceRecord, delimiter: string): readonly string[] {
-  const [{ value, problem } = {}] = parseRows([row], delimiter)
-  if (value !== undefined) return value
-  throw new UsageError(`line ${row.line}: the header cannot be read: ${problem?.message}`)
-}
-
-/** Yields the bytes after `offset`, first of the chunks in `read`, then of `chunks`. */
-async function* skipTo(
-  offset: number,
-  read: readonly Buffer[],
-  chunks: AsyncIterator<Buffer>,
-  isAfterLine: boolean,
-): AsyncGenerator<Buffer> {
-  let at = 0
-  let before: number | undefined
-  const cut = (chunk: Buffer): Buffer => {
-    const skipped = Math.min(Math.max(0, offset - at), chunk.length)
-    if (skipped > 0) before = chunk[skipped - 1]
-    at += chunk.length
-    const rest = chunk.subarray(skipped)
-    if (isAfterLine && rest.length > 0 && before !== NEWLINE) {
-      throw new UsageError('the file has changed: the last line of the earlier import is longer now')
-    }
-    return rest
-  }
-  for (const chunk of read) {
-    const rest = cut(chunk)
-    if (rest.length > 0) yield rest
-  }
-  for (;;) {
-    const { value, done } = await chunks.next()
-    if (done === true) break
-    const rest = cut(value)
-    if (rest.length > 0) yield rest
-  }
-  if (at < offset) throw new UsageError('the file has changed: it is shorter than the part that was imported')
-}
+const COMMA: CsvDialect = { delimiter: ',', isSpaced: false }

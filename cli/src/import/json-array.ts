@@ -25,6 +25,14 @@ const EXPECTED: Record<string, string> = {
   end: 'nothing after the array',
 }
 
+export interface JsonArrayOptions {
+  readonly limit?: number
+  /** Whether the splitter begins after an element. */
+  readonly isInside?: boolean
+  /** Whether the elements follow each other without brackets, with or without commas and line ends. */
+  readonly isSequence?: boolean
+}
+
 /** Looks only at brackets and quotes; each element is parsed later. Keeps at most one element of `limit` bytes in memory. */
 export class JsonArraySplitter implements Splitter {
   readonly #limit: number
@@ -37,12 +45,18 @@ export class JsonArraySplitter implements Splitter {
   #parts: Buffer[] = []
   #partBytes = 0
   #startLine = 0
+  /** The line in which the last element ended; 0 if there was none. */
+  #lastLine: number
+  readonly #isSequence: boolean
 
-  constructor({ offset, line }: Position, limit = MAX_RECORD_BYTES, isInside = false) {
+  constructor({ offset, line }: Position, options: JsonArrayOptions = {}) {
+    const { limit = MAX_RECORD_BYTES, isInside = false, isSequence = false } = options
     this.#offset = offset
     this.#line = line
     this.#limit = limit
-    this.#state = isInside ? 'comma or end' : 'start'
+    this.#isSequence = isSequence
+    this.#state = isInside || isSequence ? 'comma or end' : 'start'
+    this.#lastLine = isInside ? line : 0
   }
 
   get line(): number {
@@ -74,11 +88,12 @@ export class JsonArraySplitter implements Splitter {
   }
 
   finish(): SourceRecord[] {
-    if (this.#state === 'end') return []
+    if (this.#state === 'end' || (this.#isSequence && this.#state !== 'inside')) return []
     if (this.#state === 'start') throw new CommandError('expected a JSON array')
     if (this.#state !== 'inside') throw new CommandError(`line ${this.#line}: the JSON array has no end`)
     const where = { line: this.#startLine, nextLine: this.#line + 1, end: this.#offset }
-    const problem = { reason: 'invalid_json', message: 'the JSON array ends inside this element' }
+    const what = this.#isSequence ? 'file' : 'JSON array'
+    const problem = { reason: 'invalid_json', message: `the ${what} ends inside this element` }
     return [{ ...where, bytes: Buffer.concat(this.#parts), problem }]
   }
 
@@ -111,7 +126,8 @@ export class JsonArraySplitter implements Splitter {
 
   /** Returns whether an element starts with this byte. */
   #between(byte: number): boolean {
-    const state = this.#state
+    const state =
+      this.#isSequence && this.#state === 'comma or end' && byte !== COMMA ? 'element' : this.#state
     if (state === 'start' && byte === ARRAY_START) this.#state = 'element or end'
     else if (state === 'comma or end' && byte === COMMA) this.#state = 'element'
     else if (byte === ARRAY_END && (state === 'comma or end' || state === 'element or end'))
@@ -142,7 +158,9 @@ export class JsonArraySplitter implements Splitter {
       nextLine: this.#line,
       end: this.#offset + at + (this.#isCloser ? 1 : 0),
       bytes: Buffer.concat(this.#parts),
+      ...(this.#startLine === this.#lastLine && { isInsideLine: true }),
     }
+    this.#lastLine = this.#line
     records.push(isTooLong ? { ...place, problem: tooLong(this.#startLine, this.#limit) } : place)
     this.#parts = []
     this.#partBytes = 0

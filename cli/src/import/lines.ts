@@ -2,73 +2,119 @@ import {
   MAX_RECORD_BYTES,
   NEWLINE,
   type Position,
+  RETURN,
   type SourceRecord,
   type Splitter,
   tooLong,
-  withoutReturn,
 } from './record.ts'
 
-/** Keeps at most one line of `limit` bytes in memory. */
-export class LineSplitter implements Splitter {
+/** Cuts a stream after each line end, which the lines keep. Keeps at most one line of `limit` bytes in memory. */
+export class RawLines {
   readonly #limit: number
+  readonly #newline: number
   #offset: number
   #line: number
   /** The beginning of a line whose end has not been read yet. */
   #parts: Buffer[] = []
   #partBytes = 0
 
-  constructor({ offset, line }: Position, limit = MAX_RECORD_BYTES) {
+  /** @param newline The last byte of a line end. */
+  constructor({ offset, line }: Position, limit = MAX_RECORD_BYTES, newline = NEWLINE) {
     this.#offset = offset
     this.#line = line
     this.#limit = limit
+    this.#newline = newline
   }
 
+  /** Number of the line to which the next byte belongs. */
   get line(): number {
     return this.#line
   }
 
   push(chunk: Buffer): SourceRecord[] {
-    const records: SourceRecord[] = []
+    const lines: SourceRecord[] = []
     let start = 0
-    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
-      this.#keep(chunk.subarray(start, end))
-      this.#endLine(end + 1 - start, records)
+    for (let end = chunk.indexOf(this.#newline); end !== -1; end = chunk.indexOf(this.#newline, start)) {
+      this.#keep(chunk.subarray(start, end + 1))
+      lines.push(this.#endLine())
       start = end + 1
     }
-    const rest = chunk.subarray(start)
-    this.#keep(rest)
-    this.#offset += rest.length
-    return records
+    this.#keep(chunk.subarray(start))
+    return lines
   }
 
   finish(): SourceRecord[] {
-    const records: SourceRecord[] = []
-    if (this.#partBytes > 0) this.#endLine(0, records)
-    return records
+    return this.#partBytes > 0 ? [this.#endLine()] : []
   }
 
   #keep(part: Buffer): void {
     this.#partBytes += part.length
-    if (this.#partBytes > this.#limit) this.#parts = []
+    this.#offset += part.length
+    // The line end, which may have two bytes, does not count.
+    if (this.#partBytes > this.#limit + 2) this.#parts = []
     else if (part.length > 0) this.#parts.push(part)
   }
 
-  #endLine(readBytes: number, records: SourceRecord[]): void {
-    this.#offset += readBytes
+  #endLine(): SourceRecord {
     const line = this.#line++
-    const isTooLong = this.#partBytes > this.#limit
-    const bytes = withoutReturn(
-      this.#parts.length === 1 ? (this.#parts[0] as Buffer) : Buffer.concat(this.#parts),
-    )
+    const all = this.#parts.length === 1 ? (this.#parts[0] as Buffer) : Buffer.concat(this.#parts)
+    const isTooLong = this.#partBytes > this.#limit + 2 || withoutLineEnd(all).length > this.#limit
     this.#parts = []
     this.#partBytes = 0
-    const place = { line, nextLine: this.#line, end: this.#offset, bytes }
-    if (isTooLong) records.push({ ...place, problem: tooLong(line, this.#limit) })
-    else if (!isBlank(bytes)) records.push(place)
+    const place = { line, nextLine: this.#line, end: this.#offset }
+    if (isTooLong) return { ...place, bytes: EMPTY, problem: tooLong(line, this.#limit) }
+    return { ...place, bytes: all }
   }
 }
 
-export function isBlank(bytes: Buffer): boolean {
-  for (const byte of bytes) if (byte !== 0x20 && byte !== 0x09 && byte !== 0x0d) return false
+const EMPTY = Buffer.alloc(0)
+
+/** Each line is a record, but for blank ones. */
+export class LineSplitter implements Splitter {
+  readonly #lines: RawLines
+
+  constructor(start: Position, limit = MAX_RECORD_BYTES, newline = NEWLINE) {
+    this.#lines = new RawLines(start, limit, newline)
+  }
+
+  get line(): number {
+    return this.#lines.line
+  }
+
+  push(chunk: Buffer): SourceRecord[] {
+    return toRecords(this.#lines.push(chunk))
+  }
+
+  finish(): SourceRecord[] {
+    return toRecords(this.#lines.finish())
+  }
+}
+
+function toRecords(lines: readonly SourceRecord[]): SourceRecord[] {
+  const records: SourceRecord[] = []
+  for (const line of lines) addRecord(records, line)
+  return records
+}
+
+/** Adds a line without its line end, unless it is blank. */
+export function addRecord(records: SourceRecord[], line: SourceRecord): void {
+  const bytes = withoutLineEnd(line.bytes)
+  if (line.problem !== undefined) records.push(line)
+  else if (!isBlank(bytes)) {
+    const { line: number, nextLine, end } = line
+    records.push({ line: number, nextLine, end, bytes })
+  }
+}
+
+/** Removes LF, CR or CR LF. */
+export function withoutLineEnd(bytes: Buffer): Buffer {
+  let end = bytes.length
+  if (bytes[end - 1] === NEWLINE) end--
+  if (bytes[end - 1] === RETURN) end--
+  return bytes.subarray(0, end)
+}
+
+function isBlank(bytes: Buffer): boolean {
+  for (const byte of bytes) if (byte !== 0x20 && byte !== 0x09 && byte !== RETURN) return false
   return true
 }

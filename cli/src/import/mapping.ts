@@ -1,8 +1,9 @@
-import { readFileSync } from 'node:fs'
-import { fileProblem, UsageError } from '../errors.ts'
+import { UsageError } from '../errors.ts'
 import { nearest, printable } from '../output/text.ts'
+import { type ExactJson, parseExact } from '../settings/exact-json.ts'
 import { parseJson } from '../settings/parse-json.ts'
-import { CASTS, type Cast } from './cast.ts'
+import { readTextFile } from '../settings/text-file.ts'
+import { CASTS, type Cast, type CastRules } from './cast.ts'
 import { isObject } from './json.ts'
 
 const PLAIN_FIELDS = [
@@ -17,6 +18,13 @@ const PLAIN_FIELDS = [
   'timestamp',
   'messageId',
 ] as const
+export const ID_FIELDS: ReadonlySet<string> = new Set([
+  'userId',
+  'anonymousId',
+  'previousId',
+  'groupId',
+  'messageId',
+])
 export const OBJECT_FIELDS = ['properties', 'traits', 'context', 'integrations'] as const
 
 /** Assigns a column, or a field of a JSON object, to a field of the message. */
@@ -34,9 +42,18 @@ export interface Mapping {
   readonly type: string | undefined
   /** Whether columns without a mapping become properties or traits. */
   readonly rest: boolean
+  readonly rules: ReadingRules
 }
 
-export interface MappingFlags {
+/** How values are read. */
+export interface ReadingRules extends CastRules {
+  /** Texts that mean no value, in every column. */
+  readonly null?: readonly string[] | undefined
+  /** What becomes of integers beyond 2^53. Default: `text`. */
+  readonly largeNumbers?: 'text' | 'refuse' | undefined
+}
+
+export interface MappingFlags extends ReadingRules {
   readonly map?: readonly string[]
   readonly mapFile?: string
   readonly set?: readonly string[]
@@ -59,6 +76,7 @@ export function readMapping(flags: MappingFlags): Mapping {
     ],
     type: requireKind('--type', flags.type ?? file.type),
     rest: flags.rest ?? file.rest ?? false,
+    rules: flags,
   }
 }
 
@@ -72,25 +90,39 @@ function parsePair(pair: string): Assignment {
   return { ...parseTarget('--map', pair.slice(0, at).trim()), source }
 }
 
-/** Parses `name=text` or `name:=JSON`, for example `plan=pro` and `total:=42.5`. @throws UsageError */
-export function parseAssignment(option: string, text: string): [target: string, value: unknown] {
+/**
+ * Parses `name=text` or `name:=JSON`, for example `plan=pro` and `total:=42.5`.
+ *
+ * @param onLoss Called for a number that a double cannot hold: an integer has become text.
+ * @throws UsageError
+ */
+export function parseAssignment(
+  option: string,
+  text: string,
+  onLoss: (option: string, name: string) => void = refuseLoss,
+): [target: string, value: unknown] {
   const at = text.indexOf('=')
-  if (at < 1)
-    throw new UsageError(
-      `${option}: expected name=text or name:=JSON, got ${printable(JSON.stringify(text))}`,
-    )
+  const shown = printable(JSON.stringify(text))
+  if (at < 1) throw new UsageError(`${option}: expected name=text or name:=JSON, got ${shown}`)
   const isJson = text[at - 1] === ':'
   const name = text.slice(0, isJson ? at - 1 : at)
   const value = text.slice(at + 1)
   if (option === '--set') parseTarget(option, name)
   if (!isJson) return [name, value]
+  let exact: ExactJson
   try {
-    return [name, JSON.parse(value)]
+    exact = parseExact(value)
   } catch {
-    throw new UsageError(
-      `${option}: ${printable(name)}: expected JSON after ":=", got ${printable(JSON.stringify(value))}`,
-    )
+    const got = printable(JSON.stringify(value))
+    throw new UsageError(`${option}: ${printable(name)}: expected JSON after ":=", got ${got}`)
   }
+  if (exact.losses.length > 0) onLoss(option, name)
+  return [name, exact.value]
+}
+
+function refuseLoss(option: string, name: string): never {
+  const what = 'a number that cannot be sent exactly; write it as text'
+  throw new UsageError(`${option}: ${printable(name)}: ${what}`)
 }
 
 /** Parses `properties.total` or `properties.total:number`. @throws UsageError when the target is not a field of a message. */
@@ -165,17 +197,14 @@ function requireDistinct(assignments: readonly Assignment[]): void {
   }
 }
 
-type FileParts = Partial<Mapping>
+type FileParts = Partial<Omit<Mapping, 'rules'>>
 
 function readMappingFile(path: string): FileParts {
   const where = `mapping file ${printable(path)}`
-  let text: string
-  try {
-    text = readFileSync(path, 'utf8')
-  } catch (error) {
-    throw new UsageError(`${where}: ${printable(fileProblem(error))}`)
-  }
-  const content = parseJson(text, where, 'the file')
+  const text = readTextFile(path, 'mapping file')
+  parseJson(text, where, 'the file')
+  const { value: content, losses } = parseExact(text)
+  for (const [lost] of losses) refuseLoss(where, lost)
   if (!isObject(content)) throw new UsageError(`${where}: expected a JSON object`)
   for (const name of Object.keys(content)) {
     if (!['map', 'set', 'type', 'rest'].includes(name)) {

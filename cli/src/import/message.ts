@@ -1,23 +1,23 @@
-import { dset } from 'dset'
-import type { Kind } from 'trackpost'
 import { UsageError } from '../errors.ts'
 import { nearest, printable, quoted } from '../output/text.ts'
-import { type Cast, cast, castTimestamp } from './cast.ts'
+import { parseExact } from '../settings/exact-json.ts'
+import { CASTS, type Cast } from './cast.ts'
 import { type Fields, isObject } from './json.ts'
-import { isTarget, type Mapping, OBJECT_FIELDS, parseTarget } from './mapping.ts'
-import type { Problem } from './record.ts'
-
-export type MappedRecord =
-  | { readonly kind: Kind; readonly params: Params; readonly messageId: string | undefined }
-  | { readonly problem: Problem }
-
-/** The argument of a tracking method. The client checks its fields. */
-export type Params = Readonly<Record<string, unknown>>
+import { ID_FIELDS, isTarget, type Mapping, OBJECT_FIELDS, parseTarget } from './mapping.ts'
+import { type MappedRecord, MessageBuilder, refuseLarge } from './message-builder.ts'
+import type { TakeNote } from './notes.ts'
+import { valueAt, without } from './put.ts'
+import type { ParsedRecord } from './record.ts'
 
 export interface Mapper<Value> {
-  map(value: Value): MappedRecord
-  /** Columns that are not sent. */
+  /** Returns `undefined` for a header that is there again. */
+  map(parsed: ParsedRecord<Value>, note: TakeNote): MappedRecord | undefined
+  /** Columns or fields that are not sent, as far as is known. */
   readonly unused: readonly string[]
+  /** Why the file cannot be sent as it is. */
+  readonly refusal?: string
+  /** Sources of the mapping that no line has had. */
+  readonly unseen: ReadonlySet<string>
   /** Returns the column or field of the input from which a field of the message comes. */
   columnOf(target: string): string
   /** Whether a field of the message has a column or a constant. */
@@ -29,11 +29,14 @@ export const NOTE_FIELD = '_trackpost'
 /** The first columns of a rejects file, so that no cell too many or too few in a row can move them. */
 export const NOTE_COLUMNS = ['_trackpost_reason', '_trackpost_message_id'] as const
 
-const KINDS = new Set<unknown>(['identify', 'track', 'page', 'screen', 'group', 'alias'])
-/** Fields that other libraries and services add to messages. They are not reported as unused: the client adds its own. */
+/** Fields that other libraries and services add to messages. */
 const TRANSPORT_FIELDS = new Set(
   'sentAt receivedAt originalTimestamp writeKey channel version projectId _metadata'.split(' '),
 )
+
+/** What is around a message in an export of the collector. */
+const EXPORT_FIELDS = ['id', 'receivedAt', 'status', 'reason', 'message']
+const CAST = new RegExp(`:(?:${CASTS.join('|')})$`)
 
 interface Step {
   readonly target: string
@@ -62,42 +65,107 @@ export function createRowMapper(header: readonly string[], mapping: Mapping): Ma
   )
   const unused: string[] = []
   const rest: [index: number, name: string][] = []
+  const unsent: [index: number, name: string][] = []
+  const twice = new Set<string>()
   for (const [index, name] of names.entries()) {
-    if (steps.has(index) || name === '' || NOTE_COLUMNS.some((note) => note === name)) continue
-    const bare = name.replace(/:(?:text|number|boolean|json|s|ms)$/, '')
+    if (steps.has(index) || NOTE_COLUMNS.some((note) => note === name)) continue
+    const bare = name.replace(CAST, '')
     if (isTarget(bare) && !taken.has(bare)) {
       requireColumn(names, name, bare)
       taken.add(bare)
       steps.set(index, parseTarget('line 1', name))
-    } else if (mapping.rest) rest.push([index, name])
-    else unused.push(name)
+    } else if (mapping.rest && name !== '') {
+      if (names.indexOf(name) === index && names.indexOf(name, index + 1) === -1) rest.push([index, name])
+      else twice.add(name)
+    } else {
+      unsent.push([index, name])
+      if (name !== '') unused.push(name)
+    }
   }
   // Without a kind, every line would be refused.
   if (mapping.type === undefined && !taken.has('type'))
-    throw new UsageError('line 1: no column type: use --type track (or another kind), or --map type=<column>')
+    throw new UsageError(
+      `line 1: no column type: use --type track (or another kind), or --map type=<column>${aboveHint(names)}`,
+    )
   const messageIdIndex = names.indexOf(NOTE_COLUMNS[1])
   const columns = new Map([...steps].map(([index, { target }]) => [target, names[index] as string]))
   return {
     unused,
+    ...(twice.size > 0 && {
+      refusal: `two columns are named ${[...twice].map(quoted).join(', ')}, and only one could be sent; rename one`,
+    }),
+    unseen: new Set(),
     columnOf: (target) => columns.get(target) ?? target,
     isMapped: (target) => taken.has(target),
-    map(row) {
+    map({ value: row = [] }, note) {
       if (row.length !== names.length) {
         const message = `expected ${names.length} columns, got ${row.length}`
         return { problem: { reason: 'invalid_csv', message } }
       }
-      const builder = new MessageBuilder(mapping)
+      if (row[0]?.trim() === names[0] && row.every((cell, index) => cell.trim() === names[index])) {
+        note('header', 'line')
+        return undefined
+      }
+      const builder = new MessageBuilder(mapping, note)
       for (const [index, { target, cast }] of steps) {
         const text = row[index]
         if (text === undefined || text === '') continue
         const isObjectField = OBJECT_FIELDS.some((field) => field === target)
-        const problem = builder.set(target, text, cast ?? (isObjectField ? 'json' : undefined))
-        if (problem !== undefined) return { problem: { ...problem, column: names[index] as string } }
+        const problem = builder.set(
+          target,
+          text,
+          cast ?? (isObjectField ? 'json' : undefined),
+          names[index] as string,
+        )
+        if (problem !== undefined) return { problem }
       }
       for (const [index, name] of rest) if (row[index]) builder.addRest(name, row[index])
+      for (const [index, name] of unsent)
+        if (row[index]) name === '' ? note('no_name', `column ${index + 1}`) : note('not_sent', name)
       return builder.finish(row[messageIdIndex] || undefined)
     },
   }
+}
+
+/** For a header that looks like none, as with a title above it. */
+function aboveHint(names: readonly string[]): string {
+  return names.some((name) => isTarget(name.replace(CAST, '')))
+    ? ''
+    : '; if the header is further down: --skip-lines <number>'
+}
+
+/** Maps the rows of an export of the collector, which has each message as JSON in a column. */
+export function createExportMapper(header: readonly string[], mapping: Mapping): Mapper<readonly string[]> {
+  const inner = createObjectMapper(mapping)
+  const [at, idAt] = ['message', NOTE_COLUMNS[1]].map((name) => header.indexOf(name)) as [number, number]
+  return {
+    ...inner,
+    get unused() {
+      return inner.unused
+    },
+    map({ record, value: row = [] }, note) {
+      if (row.length !== header.length) {
+        const message = `expected ${header.length} columns, got ${row.length}`
+        return { problem: { reason: 'invalid_csv', message } }
+      }
+      const wrong = {
+        problem: { reason: 'invalid', message: 'expected a message in JSON', column: 'message' },
+      }
+      try {
+        const { value, losses } = parseExact(row[at] as string)
+        if (!isObject(value)) return wrong
+        note('export', 'message')
+        const noted = row[idAt] ? { [NOTE_FIELD]: { messageId: row[idAt] } } : {}
+        return inner.map({ record, value: { ...value, ...noted }, losses }, note)
+      } catch {
+        return wrong
+      }
+    },
+  }
+}
+
+export function isExportHeader(header: readonly string[]): boolean {
+  return EXPORT_FIELDS.every((name) => header.includes(name))
 }
 
 function requireColumn(names: readonly string[], source: string, target: string): number {
@@ -108,21 +176,23 @@ function requireColumn(names: readonly string[], source: string, target: string)
       meant === undefined
         ? `there are ${names.map((name) => printable(name)).join(', ')}`
         : `did you mean ${printable(meant)}?`
-    throw new UsageError(`line 1: no column ${quoted(source)} for ${target}; ${hint}`)
+    throw new UsageError(`line 1: no column ${quoted(source)} for ${target}; ${hint}${aboveHint(names)}`)
   }
   if (names.indexOf(source, index + 1) !== -1) {
-    throw new UsageError(`line 1: two columns are named ${quoted(source)}, which is mapped to ${target}`)
+    throw new UsageError(
+      `line 1: two columns are named ${quoted(source)}, and only one could be sent (${target}); rename one`,
+    )
   }
   return index
 }
 
 /** A field needs no mapping if a message has a field of the same name. */
-export function createObjectMapper(
-  mapping: Mapping,
-): Mapper<Fields> & { readonly unseen: ReadonlySet<string> } {
+export function createObjectMapper(mapping: Mapping): Mapper<Fields> {
   const targets = new Set(mapping.assignments.map(({ target }) => target))
-  const sources = new Set(mapping.assignments.map(({ source }) => source.split('.')[0]))
-  for (const { source } of mapping.assignments) sources.add(source)
+  const paths = mapping.assignments.map((one) => ({ ...one, path: one.source.split('.') }))
+  const ids = new Set(
+    mapping.assignments.flatMap(({ target, source }) => (ID_FIELDS.has(target) ? [source] : [])),
+  )
   const unseen = new Set(mapping.assignments.map(({ source }) => source))
   const unused = new Set<string>()
   const columns = new Map(mapping.assignments.map(({ target, source }) => [target, source]))
@@ -134,111 +204,53 @@ export function createObjectMapper(
     unseen,
     columnOf: (target) => columns.get(target) ?? target,
     isMapped: (target) => taken.has(target),
-    map(fields) {
-      const builder = new MessageBuilder(mapping)
-      for (const name of Object.keys(fields)) {
-        if (sources.has(name) || name === NOTE_FIELD) continue
+    map({ value: record = {}, losses = [] }, note) {
+      const isExport = isExportRecord(record)
+      const fields = isExport ? (record['message'] as Fields) : record
+      if (isExport) note('export', 'message')
+      for (const [path, loss] of losses) {
+        const place = isExport ? path.replace(/^message\./, '') : path
+        if (loss === 'large' && (ids.has(place) || (ID_FIELDS.has(place) && !targets.has(place)))) continue
+        if (loss === 'large' && mapping.rules.largeNumbers === 'refuse')
+          return { problem: refuseLarge(place) }
+        note(loss, place)
+      }
+      let left: Fields = fields
+      for (const { source, path } of paths)
+        left = without(left, Object.hasOwn(left, source) ? [source] : path)
+      const builder = new MessageBuilder(mapping, note)
+      for (const name of Object.keys(left)) {
+        if (name === NOTE_FIELD) continue
+        const value = left[name]
         if (isTarget(name) && !name.includes('.')) {
-          if (targets.has(name)) continue
+          if (targets.has(name)) {
+            if (value !== null && value !== '') note('replaced', name)
+            continue
+          }
           taken.add(name)
-          const problem = builder.set(name, fields[name], undefined)
-          if (problem !== undefined) return { problem: { ...problem, column: name } }
-        } else if (mapping.rest) builder.addRest(name, fields[name])
-        else if (!TRANSPORT_FIELDS.has(name) && unused.size < 20) unused.add(name)
+          const problem = builder.set(name, value, undefined, name)
+          if (problem !== undefined) return { problem }
+        } else if (mapping.rest) builder.addRest(name, value)
+        else if (TRANSPORT_FIELDS.has(name)) note('transport', name)
+        else {
+          note('not_sent', name)
+          if (unused.size < 20) unused.add(name)
+        }
       }
       for (const { target, source, cast } of mapping.assignments) {
         const value = valueAt(fields, source)
         if (value === undefined) continue
         if (unseen.size > 0) unseen.delete(source)
-        const problem = builder.set(target, value, cast)
-        if (problem !== undefined) return { problem: { ...problem, column: source } }
+        const problem = builder.set(target, value, cast, source)
+        if (problem !== undefined) return { problem }
       }
-      const note = fields[NOTE_FIELD]
-      const noted = isObject(note) && typeof note['messageId'] === 'string' ? note['messageId'] : undefined
+      const mark = record[NOTE_FIELD]
+      const noted = isObject(mark) && typeof mark['messageId'] === 'string' ? mark['messageId'] : undefined
       return builder.finish(noted)
     },
   }
 }
 
-function valueAt(fields: Fields, source: string): unknown {
-  if (Object.hasOwn(fields, source)) return fields[source]
-  let value: unknown = fields
-  for (const part of source.split('.')) {
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, part)) return undefined
-    value = (value as Record<string, unknown>)[part]
-  }
-  return value
-}
-
-class MessageBuilder {
-  readonly #mapping: Mapping
-  readonly #params: Record<string, unknown> = {}
-  readonly #rest: [name: string, value: unknown][] = []
-
-  constructor(mapping: Mapping) {
-    this.#mapping = mapping
-  }
-
-  set(target: string, value: unknown, to: Cast | undefined): Omit<Problem, 'column'> | undefined {
-    const plain = to === undefined ? { value } : cast(value, to)
-    if ('problem' in plain) return plain.problem
-    const result = target === 'timestamp' ? castTimestamp(plain.value) : plain
-    if ('problem' in result) return result.problem
-    return this.#put(target, result.value)
-  }
-
-  #put(target: string, value: unknown): Omit<Problem, 'column'> | undefined {
-    const [field = '', ...path] = target.split('.')
-    if (path.length === 0) {
-      if (OBJECT_FIELDS.some((one) => one === field)) this.#merge(field, value)
-      else this.#params[field] = value
-      return undefined
-    }
-    // dset would create an array here if the next part of the path is a number.
-    if (!isObject(this.#params[field])) this.#params[field] = {}
-    try {
-      dset(this.#params, target, value)
-      return undefined
-    } catch {
-      return { reason: 'invalid', message: `${target}: the value cannot be set there` }
-    }
-  }
-
-  addRest(name: string, value: unknown): void {
-    this.#rest.push([name, value])
-  }
-
-  finish(noted: string | undefined): MappedRecord {
-    for (const [target, value] of this.#mapping.constants) {
-      const problem = this.#put(target, value)
-      if (problem !== undefined) return { problem }
-    }
-    const { type = this.#mapping.type, ...params } = this.#params
-    if (!KINDS.has(type)) {
-      const message =
-        type === undefined
-          ? 'no type; use --type track, or map a column to it'
-          : `expected identify, track, page, screen, group or alias, got ${quoted(type)}`
-      return { problem: { reason: 'invalid', message: `type: ${message}`, column: 'type' } }
-    }
-    if (this.#rest.length > 0) this.#putRest(params, type as Kind)
-    const messageId = params['messageId'] ?? noted
-    return { kind: type as Kind, params, messageId: messageId as string | undefined }
-  }
-
-  /** Keys that were set one by one win. */
-  #merge(target: string, value: unknown): void {
-    const present = this.#params[target]
-    if (!isObject(value)) {
-      if (present === undefined || value !== null) this.#params[target] = value
-    } else this.#params[target] = { ...value, ...(isObject(present) ? present : {}) }
-  }
-
-  #putRest(params: Record<string, unknown>, type: Kind): void {
-    const field = type === 'identify' || type === 'group' ? 'traits' : 'properties'
-    const present = params[field]
-    // An assignment to a key `__proto__` would set the prototype. Here a column of that name stays ordinary data.
-    const rest = Object.fromEntries(this.#rest)
-    params[field] = isObject(present) ? { ...rest, ...present } : rest
-  }
+function isExportRecord(fields: Fields): boolean {
+  return isObject(fields['message']) && EXPORT_FIELDS.every((name) => Object.hasOwn(fields, name))
 }

@@ -1,3 +1,5 @@
+import type { ExactJson } from '../settings/exact-json.ts'
+
 /** Why a line is not delivered. */
 export interface Problem {
   /** An error code of the SDK, or a kind of fault in the file. Problems are counted by this text. */
@@ -21,6 +23,16 @@ export interface SourceRecord {
   readonly bytes: Buffer
   /** Set if the record cannot be read at all. */
   readonly problem?: Problem
+  /** Whether the record begins in a line in which another one ends, so that the line alone does not identify it. */
+  readonly isInsideLine?: boolean
+}
+
+/** Has either `value` or `problem`. */
+export interface ParsedRecord<Value = unknown> {
+  readonly record: SourceRecord
+  readonly value?: Value
+  readonly problem?: Problem
+  readonly losses?: ExactJson['losses']
 }
 
 /** A place in the file from which reading can continue. */
@@ -42,20 +54,12 @@ export interface Splitter {
 /** An event may have only 32,768 bytes, but a record may have other fields too. */
 export const MAX_RECORD_BYTES = 1_048_576
 
+/** Of UTF-8. */
+export const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 export const NEWLINE = 0x0a
 export const RETURN = 0x0d
 export const QUOTE = 0x22
 
 export function tooLong(line: number, limit: number): Problem {
   return { reason: 'too_long', message: `line ${line} has more than ${limit.toLocaleString('en-US')} bytes` }
-}
-
-export function withoutReturn(bytes: Buffer): Buffer {
-  return bytes.at(-1) === RETURN ? bytes.subarray(0, -1) : bytes
-}
-
-export function countBytes(bytes: Buffer, byte: number): number {
-  let count = 0
-  for (let at = bytes.indexOf(byte); at !== -1; at = bytes.indexOf(byte, at + 1)) count++
-  return count
 }

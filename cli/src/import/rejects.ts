@@ -4,9 +4,10 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { CommandError, fileProblem } from '../errors.ts'
 import { printable } from '../output/text.ts'
 import { formatRow, parseRows } from './csv.ts'
+import type { CsvDialect } from './csv-rows.ts'
 import { parseObject } from './json.ts'
 import { NOTE_COLUMNS, NOTE_FIELD } from './message.ts'
-import { NEWLINE, type Problem, type SourceRecord } from './record.ts'
+import { BYTE_ORDER_MARK, NEWLINE, type Problem, type SourceRecord } from './record.ts'
 import type { Format } from './sniff.ts'
 import type { PendingLine } from './window.ts'
 
@@ -19,9 +20,11 @@ export interface RejectsMark {
 
 export interface RejectsStyle {
   readonly format: Format
-  readonly delimiter: string
+  readonly dialect: CsvDialect
   /** The header of a CSV file; empty for other formats. */
   readonly header: readonly string[]
+  /** Whether the file begins with the mark of UTF-8, because the option for the encoding of the input will be given again. */
+  readonly isMarked?: boolean
 }
 
 /** Never returns an existing file, since the user may be correcting its lines. */
@@ -80,12 +83,13 @@ export class Rejects {
     const lines = this.#waiting
     this.#waiting = []
     this.#waitingBytes = 0
-    const { format, header, delimiter } = this.#style
+    const { format, header, dialect } = this.#style
     const isNew = this.#bytes === 0
     if (isNew && format === 'csv') {
       const names = [...NOTE_COLUMNS, ...header.slice(countNotes(header))]
-      lines.unshift(Buffer.from(`${formatRow(names, delimiter)}\n`))
+      lines.unshift(Buffer.from(`${formatRow(names, dialect.delimiter)}\n`))
     }
+    if (isNew && this.#style.isMarked === true) lines.unshift(BYTE_ORDER_MARK)
     const bytes = Buffer.concat(lines)
     try {
       this.#file ??= await open(this.#path, isNew ? 'wx' : 'a', 0o600)
@@ -148,10 +152,11 @@ function notedRow(
   record: SourceRecord,
   messageId: string | undefined,
   why: string,
-  { header, delimiter }: RejectsStyle,
+  { header, dialect }: RejectsStyle,
 ): Buffer {
+  const { delimiter } = dialect
   const notes = countNotes(header)
-  const [{ value } = {}] = parseRows([record], delimiter)
+  const [{ value } = {}] = parseRows([record], dialect)
   const isMisshapen =
     value === undefined
       ? /^"\w+: /.test(record.bytes.toString('latin1', 0, 40))

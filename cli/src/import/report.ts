@@ -1,4 +1,5 @@
 import { byReason, counted, duration, printable } from '../output/text.ts'
+import { describeNote, NOTE_TEXTS, type Note } from './notes.ts'
 import type { Problem, SourceRecord } from './record.ts'
 
 export interface ListedProblem extends Problem {
@@ -22,9 +23,9 @@ export interface ImportResult {
   readonly rejects: string | undefined
   /** Lines over the size limit. They are not in the rejects file. */
   readonly dropped: number
-  /** Lines without a timestamp. */
-  readonly untimed: number
-  /** The event of the first line that could be mapped. */
+  /** What was changed or left out. */
+  readonly notes: readonly Note[]
+  /** The first event that was delivered, or would be. */
   readonly example: Readonly<Record<string, unknown>> | undefined
   /** Only the first ones, at most as many as `--problems` allows. */
   readonly problems: readonly ListedProblem[]
@@ -56,12 +57,7 @@ export function summarize(result: ImportResult, command: string): string {
     text.push('nothing was sent: this was a dry run')
     if (result.example !== undefined) text.push(`the first event: ${shorten(JSON.stringify(result.example))}`)
   }
-  if (result.untimed > 0) {
-    const has = result.untimed === 1 ? 'has' : 'have'
-    text.push(
-      `${counted(result.untimed, 'line')} ${has} no timestamp: the time of the import is sent instead`,
-    )
-  }
+  text.push(...result.notes.map(describeNote))
   if (rejects !== undefined) {
     text.push(`the refused lines are in ${printable(rejects)}: fix them there, and import that file`)
   }
@@ -115,7 +111,7 @@ export function toJson(result: ImportResult): string {
     reasons: Object.fromEntries(reasons),
     rejects: rejects ?? null,
     dropped,
-    untimed: result.untimed,
+    notes: result.notes.map((note) => ({ ...note, message: NOTE_TEXTS[note.kind] })),
     ...(isDryRun && { example: result.example ?? null }),
     resumeLine: resumeLine ?? null,
     problem: problem ?? null,

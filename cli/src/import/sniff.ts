@@ -1,9 +1,9 @@
 import { UsageError } from '../errors.ts'
+import { JsonArraySplitter } from './json-array.ts'
+import { NEWLINE, RETURN, type SourceRecord } from './record.ts'
 
 export const FORMATS = ['ndjson', 'json', 'csv'] as const
 export type Format = (typeof FORMATS)[number]
-
-export const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
 const SIGNATURES: readonly (readonly [bytes: string, name: string])[] = [
   ['504b0304', 'a zip archive (or an Excel file); unpack it, or export it as CSV'],
@@ -15,26 +15,31 @@ const SIGNATURES: readonly (readonly [bytes: string, name: string])[] = [
 ]
 
 /**
- * Refuses UTF-16, known binary formats and files with NUL bytes. Text in other encodings is refused later, with its line.
+ * Refuses known binary formats and files with NUL bytes. Text in other encodings is refused later, with its line.
  *
  * @throws UsageError that says how to convert or unpack the file, if its format is known.
  */
 export function requireText(head: Buffer): void {
-  const isWide =
-    head.length >= 2 && ((head[0] === 0xff && head[1] === 0xfe) || (head[0] === 0xfe && head[1] === 0xff))
-  // Also detects UTF-16 without a byte order mark, in which every other byte of Latin text is 0.
-  if (isWide || (head.length >= 4 && (isZero(head, 0, 2) || isZero(head, 1, 3)))) {
-    throw new UsageError('line 1: this is UTF-16; convert it first (iconv -f UTF-16 -t UTF-8)')
-  }
   for (const [bytes, name] of SIGNATURES) {
     if (head.subarray(0, bytes.length / 2).toString('hex') === bytes)
       throw new UsageError(`line 1: this is ${name}`)
   }
-  if (head.includes(0)) throw new UsageError('line 1: this is not text: it contains NUL bytes')
+  const zero = head.indexOf(0)
+  if (zero === -1) return
+  // In UTF-16, every other byte of Latin text is 0.
+  const hint = head[zero + 2] === 0 ? `; for UTF-16: --encoding utf-16${zero === 0 ? 'be' : 'le'}` : ''
+  throw new UsageError(`line 1: this is not text: it contains NUL bytes${hint}`)
 }
 
-function isZero(head: Buffer, ...places: number[]): boolean {
-  return places.every((place) => head[place] === 0)
+/** Returns CR if all lines in the beginning of a file end in it alone, as in files of old spreadsheets for the Mac. */
+export function findNewline(head: Buffer): number {
+  const at = head.indexOf(RETURN)
+  return at !== -1 && at < head.length - 1 && !head.includes(NEWLINE) ? RETURN : NEWLINE
+}
+
+/** Returns the delimiter that a first line `sep=;` names, as spreadsheets read and write it. */
+export function readSepLine(line: string): string | undefined {
+  return /^"?sep=([^"\r\n])"?$/i.exec(line)?.[1]
 }
 
 export function findFormat(path: string, head: Buffer): Format {
@@ -43,4 +48,34 @@ export function findFormat(path: string, head: Buffer): Format {
   if (first === '[') return 'json'
   if (first === '{' || /\.(?:ndjson|jsonl|json)(?:\.gz)?$/i.test(path)) return 'ndjson'
   return 'csv'
+}
+
+/**
+ * Whether a file that is no array has objects without a line end between them, with commas between them, or over several lines.
+ *
+ * @param head The beginning of the file. If its first object is longer, the file counts as one object per line.
+ */
+export function isSequence(head: Buffer): boolean {
+  const first = firstObject(head)
+  if (first === undefined) return false
+  if (first.bytes.includes(NEWLINE)) return isJson(first.bytes)
+  const after = /^[ \t]*(?:\{|,\s*[\r\n{])/.test(head.toString('latin1', first.end, first.end + 100))
+  return after && isJson(first.bytes)
+}
+
+const OPEN_BRACE = 0x7b
+
+/** Returns the first object of a file that is no array; `undefined` if it is not complete. */
+export function firstObject(head: Buffer): SourceRecord | undefined {
+  const [first] = new JsonArraySplitter({ offset: 0, line: 1 }, { isSequence: true }).push(head)
+  return first?.bytes[0] === OPEN_BRACE ? first : undefined
+}
+
+function isJson(bytes: Buffer): boolean {
+  try {
+    JSON.parse(bytes.toString())
+    return true
+  } catch {
+    return false
+  }
 }

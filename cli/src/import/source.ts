@@ -5,6 +5,7 @@ import type { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { CommandError, fileProblem, UsageError } from '../errors.ts'
 import { printable } from '../output/text.ts'
+import { BYTE_ORDER_MARK } from './record.ts'
 
 const CHUNK_BYTES = 65_536
 /** A fingerprint is a hash of this many bytes. */
@@ -16,7 +17,7 @@ export interface Fingerprint {
   readonly headSha256: string
 }
 
-/** The input as a stream of unpacked bytes. */
+/** The input as a stream of unpacked UTF-8. */
 export interface Source {
   /** The path as the user gave it. */
   readonly path: string
@@ -25,8 +26,8 @@ export interface Source {
   /** Size of the file on disk, compressed or not; `undefined` for a pipe. */
   readonly totalBytes: number | undefined
   /**
-   * Returns how many of the `totalBytes` come before an offset in the unpacked bytes. For a compressed file, returns how many
-   * have been read so far.
+   * Returns how many of the `totalBytes` come before an offset in the bytes that {@link Source.chunks} yields. For a compressed
+   * or converted file, returns how many have been read so far.
    */
   bytesBefore(offset: number): number
   /** `undefined` for a pipe, which cannot be read twice. */
@@ -36,9 +37,14 @@ export interface Source {
   close(): void
 }
 
-/** Opens a file, or stdin for `-`. @throws UsageError when the file cannot be opened. */
-export async function openSource(path: string): Promise<Source> {
-  if (path === '-') return createSource(path, 'stdin', process.stdin, undefined, undefined)
+/**
+ * Opens a file, or stdin for `-`.
+ *
+ * @param encoding A name of the Encoding standard. Default: UTF-8, or UTF-16 if the file begins with its byte order mark.
+ * @throws UsageError when the file cannot be opened.
+ */
+export async function openSource(path: string, encoding?: string): Promise<Source> {
+  if (path === '-') return createSource(path, encoding, process.stdin, undefined, undefined)
   let file: FileHandle | undefined
   try {
     file = await open(path)
@@ -46,7 +52,7 @@ export async function openSource(path: string): Promise<Source> {
     if (stats.isDirectory()) throw Object.assign(new Error(), { code: 'EISDIR' })
     const stream = file.createReadStream({ highWaterMark: CHUNK_BYTES })
     const size = stats.isFile() ? stats.size : undefined
-    return createSource(path, basename(path), stream, size, () => stream.bytesRead)
+    return createSource(path, encoding, stream, size, () => stream.bytesRead)
   } catch (error) {
     await file?.close()
     throw new UsageError(`${printable(path)}: ${fileProblem(error)}`)
@@ -55,7 +61,7 @@ export async function openSource(path: string): Promise<Source> {
 
 function createSource(
   path: string,
-  name: string,
+  encoding: string | undefined,
   stream: Readable,
   totalBytes: number | undefined,
   readBytes: (() => number) | undefined,
@@ -63,14 +69,16 @@ function createSource(
   let isPacked = false
   return {
     path,
-    name,
+    name: path === '-' ? 'stdin' : basename(path),
     totalBytes,
     bytesBefore: (offset) => (isPacked ? (readBytes?.() ?? 0) : offset),
     fingerprint: async (bytes) => (totalBytes === undefined ? undefined : readFingerprint(path, bytes)),
-    chunks: () =>
-      unpacked(path, stream, () => {
+    chunks: () => {
+      const onPacked = (): void => {
         isPacked = true
-      }),
+      }
+      return inUtf8(unpacked(path, stream, onPacked), encoding, onPacked)
+    },
     close: () => void stream.destroy(),
   }
 }
@@ -127,6 +135,37 @@ function write(gunzip: ReturnType<typeof createGunzip>, chunk: Buffer): Promise<
     }
     gunzip.on('drain', done).on('close', done)
   })
+}
+
+async function* inUtf8(
+  chunks: AsyncGenerator<Buffer>,
+  encoding: string | undefined,
+  onConverted: () => void,
+): AsyncGenerator<Buffer> {
+  const [head, isEnded] = await readHead(chunks)
+  const mark = head.toString('hex', 0, 2)
+  // The mark of UTF-8 wins over the option: a rejects file has it, and is imported with the options of the first file.
+  const isMarked = head.subarray(0, 3).equals(BYTE_ORDER_MARK)
+  const label = isMarked
+    ? 'utf-8'
+    : (encoding ?? (mark === 'fffe' ? 'utf-16le' : mark === 'feff' ? 'utf-16be' : 'utf-8'))
+  if (/^utf-?8$/i.test(label)) {
+    if (head.length > 0) yield head
+    if (!isEnded) yield* chunks
+    return
+  }
+  onConverted()
+  const decoder = new TextDecoder(label, { fatal: true })
+  const decode = (chunk?: Buffer): Buffer => {
+    try {
+      return Buffer.from(decoder.decode(chunk, { stream: chunk !== undefined }))
+    } catch {
+      throw new CommandError(`this is not ${label}: --encoding names the encoding of the file`)
+    }
+  }
+  if (head.length > 0) yield decode(head)
+  if (!isEnded) for await (const chunk of chunks) yield decode(chunk)
+  yield decode()
 }
 
 /** Reads enough bytes to detect the format: the first chunk of a pipe may be a single byte. */

@@ -4,7 +4,7 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 export const NOT_UTF8: Problem = {
   reason: 'invalid_utf8',
-  message: 'this is not UTF-8; convert the file first (iconv -f LATIN1 -t UTF-8)',
+  message: 'this is not UTF-8; for a file of a spreadsheet on Windows: --encoding windows-1252',
 }
 
 /** Returns `undefined` when the bytes are not valid UTF-8. */

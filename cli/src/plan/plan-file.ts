@@ -1,15 +1,16 @@
-import { readFileSync } from 'node:fs'
 import { text as textOf } from 'node:stream/consumers'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { type Node, parseTree } from 'jsonc-parser'
 // The imported modules are bundled into the package, since they have no dependencies.
 import { position, positionOf } from '../../../collector/src/json/json-error.ts'
 import { findSchemaMistake, type Path, pointer } from '../../../collector/src/plan/mistake.ts'
-import { fileProblem, UsageError } from '../errors.ts'
+import { UsageError } from '../errors.ts'
 import { isObject } from '../import/json.ts'
 import { decode, NOT_UTF8 } from '../import/utf8.ts'
 import { nearest, printable, quoted } from '../output/text.ts'
 import { parseJson } from '../settings/parse-json.ts'
+import { readTextFile } from '../settings/text-file.ts'
+import { fetchPlan, isAddress } from './fetch-plan.ts'
 
 /** A JSON Schema of draft 2020-12. */
 export type Schema = boolean | { readonly [keyword: string]: unknown }
@@ -35,13 +36,14 @@ const BY_KIND = ['identify', 'group'] as const
 const KEYS = ['$schema', '$id', 'title', 'description', 'additionalEvents', ...NAMED, ...BY_KIND]
 
 /**
- * Reads a tracking plan from a file, or from stdin for `-`.
+ * Reads a tracking plan from a file, from stdin for `-`, or from a URL.
  *
+ * @param adminToken For a collector that requires one.
  * @throws UsageError when the plan cannot be read, is not JSON, has a key twice, or has an invalid JSON Schema.
  */
-export async function readPlanFile(path: string): Promise<PlanFile> {
+export async function readPlanFile(path: string, adminToken?: string): Promise<PlanFile> {
   const name = path === '-' ? 'stdin' : printable(path)
-  const text = await readText(path, name)
+  const text = isAddress(path) ? await fetchPlan(path, adminToken) : await readText(path, name)
   const plan = parseJson(text, name, 'the plan')
   const refusal = (at: Path, message: string): UsageError => {
     const { line, column } = positionOf(text, at)
@@ -53,13 +55,8 @@ export async function readPlanFile(path: string): Promise<PlanFile> {
 }
 
 async function readText(path: string, name: string): Promise<string> {
-  let bytes: Buffer
-  try {
-    bytes = path === '-' ? Buffer.from(await textOf(process.stdin)) : readFileSync(path)
-  } catch (error) {
-    throw new UsageError(`${name}: ${fileProblem(error)}`)
-  }
-  const text = decode(bytes)
+  if (path !== '-') return readTextFile(path, 'plan')
+  const text = decode(Buffer.from(await textOf(process.stdin)))
   if (text === undefined) throw new UsageError(`${name}: ${NOT_UTF8.message}`)
   return text.replace(/^\uFEFF/, '')
 }

@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import type { AnalyticsSettings } from 'trackpost'
-import { fileProblem, UsageError } from '../errors.ts'
+import { UsageError } from '../errors.ts'
 import { nearest, printable } from '../output/text.ts'
 import { parseJson } from './parse-json.ts'
+import { readTextFile } from './text-file.ts'
 
 export interface ConnectionFlags {
   readonly writeKeyFile?: string
@@ -85,7 +85,7 @@ function keyOf({ source, writeKey, writeKeyFile }: Layer): string {
   }
   if (writeKey !== undefined) return writeKey
   const path = writeKeyFile as string
-  const text = readText(path, 'write key file').trim()
+  const text = readTextFile(path, 'write key file').trim()
   if (text === '') throw new UsageError(`write key file ${printable(path)}: it is empty`)
   return text
 }
@@ -96,7 +96,7 @@ function readConfig(flag: string | undefined, env: Environment): Layer[] {
   const path = named ?? join(env['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'trackpost', 'config.json')
   let text: string
   try {
-    text = readText(path, 'config file')
+    text = readTextFile(path, 'config file')
   } catch (error) {
     if (named === undefined) return []
     throw error
@@ -122,12 +122,4 @@ function readConfig(flag: string | undefined, env: Environment): Layer[] {
       writeKeyFile: writeKeyFile === undefined ? undefined : resolve(dirname(path), writeKeyFile),
     },
   ]
-}
-
-function readText(path: string, what: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    throw new UsageError(`${what} ${printable(path)}: ${fileProblem(error)}`)
-  }
 }

@@ -1,184 +1,113 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
-import { parseConfig } from '../../../collector/src/config/load.ts'
-import { run } from '../../../collector/test/support/process.ts'
-import { openCollector } from '../../../collector/test/support.ts'
+import { readArguments } from '../../src/arguments.ts'
 
-const folder = fileURLToPath(new URL('../../deploy/', import.meta.url))
-const read = (name: string) => readFileSync(`${folder}${name}`, 'utf8')
-const composeFiles = readdirSync(folder).filter((name) => name.startsWith('compose'))
+const read = (name: string) => readFileSync(fileURLToPath(new URL(`../../${name}`, import.meta.url)), 'utf8')
 
-/** After its drain, the collector waits this many seconds for requests in flight. */
-const CLOSE_SECONDS = 5
-const { version } = JSON.parse(readFileSync(`${folder}../package.json`, 'utf8')) as { version: string }
-const IMAGE = `trackpost-collector:${version}`
-const PORT = 8787
-const dockerfile = read('Dockerfile')
-/** The settings that the image has. */
-const image = Object.fromEntries(
-  [...dockerfile.matchAll(/(TRACKPOST_\w+)=(\S+)/g)].map(([, name, value]) => [name, value]),
-)
+const { version } = JSON.parse(read('package.json')) as { version: string }
+const IMAGE = `trackpost-cluster:${version}`
+/** What a process needs at most after SIGTERM: requests in flight and their events, or the batches that are being written. */
+const END_SECONDS = 10
 
-interface Compose {
-  services: Record<
-    string,
+interface Service {
+  image: string
+  command?: string[]
+  environment?: Record<string, string>
+  ports?: string[]
+  stop_grace_period?: string
+  read_only?: boolean
+  cap_drop?: string[]
+}
+
+interface Pod {
+  terminationGracePeriodSeconds: number
+  securityContext: object
+  containers: [
     {
       image: string
-      environment?: Record<string, string>
-      command?: string[]
-      ports?: string[]
-      stop_grace_period?: string
-      read_only?: boolean
-      cap_drop?: string[]
-    }
-  >
+      args: string[]
+      env: Array<{
+        name: string
+        value?: string
+        valueFrom?: { secretKeyRef: { name: string; key: string } }
+      }>
+      ports: Array<{ containerPort: number }>
+      securityContext: object
+      [probe: `${string}Probe`]: { httpGet: { path: string } }
+    },
+  ]
 }
 
-interface Container {
-  image: string
-  env: Array<{ name: string; value?: string; valueFrom?: { secretKeyRef: { name: string; key: string } } }>
-  args?: string[]
-  ports: Array<{ name: string; containerPort: number }>
-  volumeMounts: Array<{ name: string; mountPath: string }>
-  securityContext: object
-  [probe: `${string}Probe`]: { httpGet: { path: string; port: string } }
-}
-interface Deployment {
-  metadata: { name: string }
-  spec: {
-    template: {
-      spec: {
-        terminationGracePeriodSeconds: number
-        securityContext: object
-        containers: [Container]
-        volumes: Array<{
-          name: string
-          secret?: { secretName: string; items: Array<{ key: string; path: string }> }
-        }>
-      }
-    }
-  }
-}
-
-const compose = (name: string) => parse(read(name), { merge: true }) as Compose
-const deployments = parseAllDocuments(read('kubernetes.yaml')).flatMap((document) => {
+const services = Object.entries(
+  (parse(read('deploy/compose.yaml'), { merge: true }) as { services: Record<string, Service> }).services,
+)
+const documents = parseAllDocuments(read('deploy/kubernetes.yaml')).map((document) => {
   expect(document.errors).toEqual([])
-  return document.get('kind') === 'Deployment' ? [document.toJS() as Deployment] : []
+  return document.toJS()
 })
+const pods = documents
+  .filter(({ kind }) => kind === 'Deployment')
+  .map(({ metadata, spec }) => [metadata.name as string, spec.template.spec as Pod] as const)
+const image = Object.fromEntries(
+  [...read('deploy/Dockerfile').matchAll(/(TRACKPOST_\w+)=(\S+)/g)].map(([, name, value]) => [name, value]),
+)
 
-/** Every collector that the manifests start, with its settings. */
+/** Every process that the files start. */
 const starts = [
-  ...composeFiles.flatMap((file) =>
-    Object.entries(compose(file).services)
-      .filter(([, service]) => service.image === IMAGE)
-      .map(([name, service]) => ({
-        what: `${name} of ${file}`,
-        args: service.command ?? [],
-        environment: service.environment ?? {},
-        graceSeconds: Number(service.stop_grace_period?.replace('s', '')),
-      })),
-  ),
-  ...deployments.map(({ metadata, spec }) => {
-    const { containers, terminationGracePeriodSeconds } = spec.template.spec
-    const [{ env, args }] = containers
-    return {
-      what: `${metadata.name} of kubernetes.yaml`,
-      args: args ?? [],
-      environment: Object.fromEntries(env.map(({ name, value }) => [name, value ?? 'a-secret'])),
-      graceSeconds: terminationGracePeriodSeconds,
-    }
-  }),
+  ...services
+    .filter(([, service]) => service.image === IMAGE)
+    .map(([name, { command, environment, stop_grace_period }]) => ({
+      what: `${name} of compose.yaml`,
+      args: command ?? [],
+      env: environment ?? {},
+      graceSeconds: Number(stop_grace_period?.replace('s', '')),
+    })),
+  ...pods.map(([name, { containers, terminationGracePeriodSeconds }]) => ({
+    what: `${name} of kubernetes.yaml`,
+    args: containers[0].args,
+    env: Object.fromEntries(containers[0].env.map((one) => [one.name, one.value ?? 'nats://a-secret'])),
+    graceSeconds: terminationGracePeriodSeconds,
+  })),
 ]
 
-test.each(starts)('the command line accepts all settings of $what', async ({ args, environment }) => {
-  // An unknown command, option or variable is an error before the port is looked at.
-  const says = async (settings: Record<string, string>) => {
-    const { out, err } = await run([...args, '--port', 'none'], settings)
-    return out + err
+test('there are a front and a worker in each file', () => {
+  expect(starts.map(({ args }) => args)).toEqual([['front'], ['work'], ['front'], ['work']])
+})
+
+test.each(starts)('the command line accepts all settings of $what', ({ args, env }) => {
+  expect(readArguments(args, { ...image, ...env }).values['log']).toMatch(/^nats:/)
+  expect(() => readArguments(args, { ...env, TRACKPOST_CLUSTER_LGO: 'x' })).toThrow('LGO: no such option')
+})
+
+test.each(starts)('$what has more time to end than it needs', ({ graceSeconds }) => {
+  expect(graceSeconds).toBeGreaterThan(END_SECONDS + 5)
+})
+
+test('no file has a secret, and compose opens no port to other machines', () => {
+  for (const [, { environment = {}, ports = [] }] of services) {
+    for (const [name, value] of Object.entries(environment))
+      if (/PASSWORD|_TO$/.test(name)) expect(value).toMatch(/\$\{\w+:\?[^}]+\}/)
+    for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:/)
   }
-
-  expect(await says({ ...image, ...environment })).toContain("'--port <number>' argument 'none' is invalid")
-  expect(await says({ ...environment, TRACKPOST_COLLECTOR_STROE: 'x' })).toContain('STROE: no option')
+  for (const [, { containers }] of pods)
+    for (const { name, value } of containers[0].env) if (/LOG$|_TO$/.test(name)) expect(value).toBeUndefined()
 })
 
-test.each(starts)('$what has more time to end than its drain needs', ({ environment, graceSeconds }) => {
-  const drain = Number(environment['TRACKPOST_COLLECTOR_DRAIN'] ?? image['TRACKPOST_COLLECTOR_DRAIN'])
-
-  expect(graceSeconds).toBeGreaterThan(drain + CLOSE_SECONDS)
+test('the secret that the comment makes has every key that the pods read', () => {
+  for (const [, { containers }] of pods)
+    for (const { valueFrom } of containers[0].env)
+      if (valueFrom !== undefined) {
+        expect(valueFrom.secretKeyRef.name).toBe('trackpost-cluster')
+        expect(read('deploy/kubernetes.yaml')).toContain(`--from-literal=${valueFrom.secretKeyRef.key}=`)
+      }
 })
 
-test.each(starts)('$what contains no secret', ({ what, environment }) => {
-  const secrets = Object.entries(environment).filter(([name]) => /TOKEN|PASSWORD/.test(name))
-  expect(secrets.length).toBeGreaterThan(0)
-  for (const [name, value] of secrets) {
-    expect(value, `${name} of ${what}`).toMatch(
-      what.includes('kubernetes') ? /^a-secret$/ : /^\$\{\w+:\?[^}]+\}$/,
-    )
-  }
-})
-
-test('every probe uses an existing path of the collector, on the port that it listens on', async () => {
-  const collector = await openCollector()
-
-  expect(deployments.map(({ metadata }) => metadata.name)).toEqual(['collector-front', 'collector-worker'])
-  for (const { metadata, spec } of deployments) {
-    const [container] = spec.template.spec.containers
-    expect(container.ports).toEqual([{ name: 'http', containerPort: PORT }])
-    for (const [kind, path] of [
-      ['startupProbe', '/healthz'],
-      ['livenessProbe', '/healthz'],
-      ['readinessProbe', '/readyz'],
-    ] as const) {
-      expect(container[kind]?.httpGet, `${kind} of ${metadata.name}`).toEqual({ path, port: 'http' })
-      expect((await fetch(`${collector.url}${path}`)).status).toBe(200)
-    }
-  }
-})
-
-const made = (key: string, how: 'literal' | 'file') =>
-  // A comment in the file has the command that creates every key that the pods need.
-  expect(read('kubernetes.yaml')).toContain(`--from-${how}=${key}=`)
-
-test('pods read their settings from the Secret that the commands make, and the example config is valid', () => {
-  for (const { spec } of deployments) {
-    const [{ env, volumeMounts }] = spec.template.spec.containers
-    const path = env.find(({ name }) => name === 'TRACKPOST_COLLECTOR_CONFIG')?.value
-    const volume = spec.template.spec.volumes.find(({ secret }) => secret !== undefined)
-    const mount = volumeMounts.find(({ name }) => name === volume?.name)
-    const [item] = volume?.secret?.items ?? []
-
-    expect(path).toBe(`${mount?.mountPath}/${item?.path}`)
-    made(String(item?.key), 'file')
-    const references = env.flatMap(({ valueFrom }) => valueFrom?.secretKeyRef ?? [])
-    expect(new Set([volume?.secret?.secretName, ...references.map(({ name }) => name)])).toEqual(
-      new Set(['trackpost-collector']),
-    )
-    for (const { key } of references) made(key, 'literal')
-  }
-  const [, example = ''] = /echo '(.*)' > collector\.json/.exec(read('kubernetes.yaml')) ?? []
-  expect(parseConfig(JSON.parse(example), 'kubernetes.yaml')).toMatchObject({ sources: [{ name: 'shop' }] })
-})
-
-test('the collector of every image and manifest has the version of its package, and compose opens no port to other machines', () => {
-  const services = composeFiles.flatMap((file) => Object.values(compose(file).services))
-  const images = [...services, ...deployments.map(({ spec }) => spec.template.spec.containers[0])].map(
-    ({ image: name }) => name,
-  )
-  expect(new Set(images.filter((one) => one.includes('trackpost')))).toEqual(new Set([IMAGE]))
-  for (const name of ['collector', 'cluster'])
-    expect(dockerfile).toContain(`ARG ${name.toUpperCase()}=trackpost-${name}@${version}\n`)
-  for (const port of services.flatMap(({ ports = [] }) => ports)) expect(port).toMatch(/^127\.0\.0\.1:/)
-})
-
-test('no collector runs as root, keeps a capability or can write to its image', () => {
-  for (const { image: name, read_only, cap_drop } of composeFiles.flatMap((file) =>
-    Object.values(compose(file).services),
-  ))
+test('no process runs as root, keeps a capability or can write to its image', () => {
+  for (const [, { image: name, read_only, cap_drop }] of services)
     if (name === IMAGE) expect([read_only, cap_drop]).toEqual([true, ['ALL']])
-  for (const { spec } of deployments) {
-    const { securityContext, containers } = spec.template.spec
+  for (const [, { securityContext, containers }] of pods) {
     expect(securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } })
     expect(containers[0].securityContext).toEqual({
       allowPrivilegeEscalation: false,
@@ -186,4 +115,21 @@ test('no collector runs as root, keeps a capability or can write to its image', 
       capabilities: { drop: ['ALL'] },
     })
   }
+})
+
+test('probes and policies name the port and the paths of the processes, and images have the version of the package', () => {
+  for (const [name, { containers }] of pods) {
+    const [container] = containers
+    expect(container.image).toBe(IMAGE)
+    expect(container.ports[0]?.containerPort).toBe(Number(image['TRACKPOST_CLUSTER_PORT']))
+    expect(container['livenessProbe']?.httpGet.path, name).toBe('/healthz')
+    expect(container['startupProbe']?.httpGet.path).toBe('/healthz')
+    expect(container['readinessProbe']?.httpGet.path).toBe('/readyz')
+  }
+  for (const name of ['cluster', 'collector'])
+    expect(read('deploy/Dockerfile')).toContain(`ARG ${name.toUpperCase()}=trackpost-${name}@${version}\n`)
+  const selected = documents.flatMap(({ kind, spec }) =>
+    kind === 'NetworkPolicy' ? [spec.podSelector.matchLabels] : [],
+  )
+  expect(selected.map((labels) => labels['app.kubernetes.io/component'])).toEqual(['front', 'worker'])
 })

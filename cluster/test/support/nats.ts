@@ -23,19 +23,17 @@ export class NatsServer {
   readonly folder = mkdtempSync(join(tmpdir(), 'trackpost-nats-'))
   readonly #held: HeldPort
   readonly #args: readonly string[]
-  readonly #jetStream: readonly string[]
   #process: ChildProcess | undefined
 
-  constructor(held: HeldPort, args: readonly string[], hasJetStream = true) {
+  constructor(held: HeldPort, args: readonly string[]) {
     this.#held = held
     this.port = held.port
-    this.#jetStream = hasJetStream ? ['-js', '-sd', this.folder] : []
     this.url = `nats://127.0.0.1:${held.port}`
     this.#args = args
   }
 
   async start(): Promise<void> {
-    const fixed = ['-a', '127.0.0.1', '-p', String(this.port), ...this.#jetStream]
+    const fixed = ['-a', '127.0.0.1', '-p', String(this.port), '-js', '-sd', this.folder]
     const child = spawn(natsProgram as string, [...fixed, ...this.#args], {
       stdio: ['ignore', 'ignore', 'pipe'],
     })
@@ -90,13 +88,6 @@ export class NatsServer {
 
 export async function startNats(...args: string[]): Promise<NatsServer> {
   const server = new NatsServer(await holdPort(), args)
-  onTestFinished(() => server.close())
-  await server.start()
-  return server
-}
-
-export async function startBareNats(): Promise<NatsServer> {
-  const server = new NatsServer(await holdPort(), [], false)
   onTestFinished(() => server.close())
   await server.start()
   return server

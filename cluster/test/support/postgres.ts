@@ -4,8 +4,17 @@ import { chownSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { describe, inject } from 'vitest'
+import { test } from 'vitest'
+import { TIER } from '../../../scripts/tiers.mjs'
 import { holdPort } from '../../../test/support/held-port.ts'
+import { findPostgres } from '../../scripts/find-postgres.mjs'
+
+const bin = TIER === 'default' ? undefined : findPostgres()
+
+/** `test`, or `test.skip` without PostgreSQL, so that the tests count as skipped. */
+export const postgresTest = bin === undefined ? test.skip : test
+
+export const hasPostgres = bin !== undefined
 
 export interface PostgresServer {
   readonly port: number
@@ -13,12 +22,10 @@ export interface PostgresServer {
   newDatabase(): Promise<string>
   /** Kills the server and all its processes at once. The files that they have written remain, unlike after a power cut. */
   kill(): Promise<void>
-  /** Ends the server as an upgrade does: statements are aborted, and clients get an error. */
-  terminate(): Promise<void>
   /** Stops all processes of the server: connections stay open, but get no response. */
   pause(): Promise<void>
   resume(): Promise<void>
-  /** Starts the server again after `kill` or `terminate`, with the same port and data. */
+  /** Starts the server again after `kill`, with the same port and data. */
   restart(): Promise<void>
   close(): Promise<void>
 }
@@ -37,7 +44,8 @@ export function serverUser(): { uid: number; gid: number } | Record<string, neve
   throw new Error('no user to run PostgreSQL as')
 }
 
-export async function startPostgres(bin: string): Promise<PostgresServer> {
+export async function startPostgres(): Promise<PostgresServer> {
+  if (bin === undefined) throw new Error('this machine has no PostgreSQL')
   const user = serverUser()
   const folder = mkdtempSync(join(tmpdir(), 'trackpost-postgres-'))
   if ('uid' in user) chownSync(folder, user.uid as number, user.gid as number)
@@ -58,7 +66,7 @@ export async function startPostgres(bin: string): Promise<PostgresServer> {
   ]
   execFileSync(join(bin, 'initdb'), initdb, { ...user, cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] })
   const { port, release } = await holdPort()
-  let child = await launch(bin, data, folder, port, user)
+  let child = await launch(data, folder, port, user)
   const killed = async () => {
     const ended = hasEnded(child)
     signalAll(await processesOf(child), 'SIGKILL')
@@ -68,11 +76,6 @@ export async function startPostgres(bin: string): Promise<PostgresServer> {
     port,
     newDatabase: () => createDatabase(port),
     kill: killed,
-    async terminate() {
-      const ended = hasEnded(child)
-      child.kill('SIGINT')
-      await ended
-    },
     async pause() {
       signalAll(await processesOf(child), 'SIGSTOP')
     },
@@ -82,7 +85,7 @@ export async function startPostgres(bin: string): Promise<PostgresServer> {
     async restart() {
       for (;;) {
         try {
-          child = await launch(bin, data, folder, port, user)
+          child = await launch(data, folder, port, user)
           return
         } catch (cause) {
           // Processes of the killed server may still be ending.
@@ -99,7 +102,6 @@ export async function startPostgres(bin: string): Promise<PostgresServer> {
 }
 
 async function launch(
-  bin: string,
   data: string,
   folder: string,
   port: number,
@@ -115,7 +117,7 @@ async function launch(
     'full_page_writes=off',
   ]
   const args = ['-D', data, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])]
-  const child = spawn(join(bin, 'postgres'), args, {
+  const child = spawn(join(bin as string, 'postgres'), args, {
     ...user,
     cwd: folder,
     detached: true,
@@ -178,25 +180,8 @@ async function runAsAdmin(port: number, statement: string): Promise<void> {
   }
 }
 
-declare module 'vitest' {
-  interface ProvidedContext {
-    /** The port of the server that all test files of a run share; null if this run has no PostgreSQL. */
-    postgresPort: number | null
-  }
-}
-
-export async function newDatabase(): Promise<string> {
-  const port = inject('postgresPort')
-  if (port === null) throw new Error('this run has no PostgreSQL')
-  return createDatabase(port)
-}
-
 async function createDatabase(port: number): Promise<string> {
   const name = `test_${randomBytes(6).toString('hex')}`
   await runAsAdmin(port, `CREATE DATABASE ${name}`)
   return `postgres://postgres@127.0.0.1:${port}/${name}`
-}
-
-export function describeWithPostgres(name: string, tests: () => void): void {
-  describe.skipIf(inject('postgresPort') === null)(name, tests)
 }

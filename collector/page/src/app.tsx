@@ -11,13 +11,13 @@ import {
   Notice,
   Problem,
 } from './components/basics.tsx'
-import { ConnectionState } from './components/connection-state.tsx'
+import { ConnectionLine, ConnectionState } from './components/connection-state.tsx'
 import { Menu } from './components/menu.tsx'
 import { isHelping, MoreMenu } from './components/more-menu.tsx'
 import { about, loadBasics } from './lib/basics.ts'
 import { capitalised, plural, shortCount } from './lib/format.ts'
 import { access, RequestError, sendJson } from './lib/http.ts'
-import { latest, listen } from './lib/live.ts'
+import { latest, listen, totalOf } from './lib/live.ts'
 import { isNarrow } from './lib/media.ts'
 import { problemCount, useProblemCount } from './lib/problems.ts'
 import { href, route } from './lib/router.ts'
@@ -25,11 +25,11 @@ import { isPaused } from './lib/settings.ts'
 import type { StreamMessage } from './lib/types.ts'
 import { visibleText } from './lib/visible-text.ts'
 import { CatalogueScreen } from './screens/catalogue.tsx'
+import { ChangesScreen } from './screens/changes.tsx'
 import { DestinationsScreen } from './screens/destinations.tsx'
 import { EventsScreen } from './screens/events.tsx'
 import { FaultsScreen } from './screens/faults.tsx'
 import { LoginScreen } from './screens/login.tsx'
-import { NoStoreScreen } from './screens/no-store.tsx'
 import { OverviewScreen } from './screens/overview.tsx'
 import { ProblemsScreen } from './screens/problems.tsx'
 import { RequestsScreen } from './screens/requests.tsx'
@@ -41,6 +41,7 @@ const SCREENS = {
   users: UsersScreen,
   catalogue: CatalogueScreen,
   overview: OverviewScreen,
+  changes: ChangesScreen,
   problems: ProblemsScreen,
   destinations: DestinationsScreen,
   faults: FaultsScreen,
@@ -50,12 +51,12 @@ type ScreenName = keyof typeof SCREENS
 /** The screens of what happened, and the screens that judge it. */
 const GROUPS: readonly ScreenName[][] = [
   ['events', 'requests', 'users', 'catalogue'],
-  ['overview', 'problems', 'destinations', 'faults'],
+  ['overview', 'changes', 'problems', 'destinations', 'faults'],
 ]
 
 /** Shown in the menu beside the name. */
 const COUNTS: { readonly [name in ScreenName]?: (message: StreamMessage) => number } = {
-  events: ({ stats }) => stats.accepted + stats.rejected,
+  events: ({ stats }) => totalOf(stats),
   requests: ({ stats }) => stats.requests,
   problems: () => problemCount.value,
   faults: ({ faults }) => faults,
@@ -91,12 +92,11 @@ function UnknownScreen() {
 export function App() {
   const error = useSignal<RequestError | undefined>(undefined)
   useEffect(() => {
-    const stopListening = listen()
+    listen()
     const load = () => {
       loadBasics().then(
         () => {
           error.value = undefined
-          if (about.value?.message !== undefined) stopListening()
         },
         (cause) => {
           error.value = cause instanceof RequestError ? cause : new RequestError(String(cause), 0, '')
@@ -120,11 +120,10 @@ export function App() {
   useProblemCount()
   useSignalEffect(() => {
     const stats = latest.value?.stats
-    const total = stats === undefined ? '' : `${plural(stats.accepted + stats.rejected, 'event')} · `
+    const total = stats === undefined ? '' : `${plural(totalOf(stats), 'event')} · `
     document.title = `${total}${titleOf(screenNow())} · Trackpost collector`
   })
   if (access.value !== 'open') return <LoginScreen />
-  if (about.value?.message !== undefined) return <NoStoreScreen message={about.value.message} />
   const screen = screenNow()
   const Content = screen === undefined ? UnknownScreen : SCREENS[screen]
   return (
@@ -135,6 +134,7 @@ export function App() {
       {isNarrow.value ? <TopBar screen={screen} /> : <SideBar screen={screen} />}
       <main id="content" tabIndex={-1}>
         {error.value !== undefined && about.value === undefined && <Problem error={error.value} />}
+        <ConnectionLine />
         <FaultLine />
         <Content />
       </main>

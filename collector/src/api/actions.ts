@@ -7,7 +7,7 @@ import { decoded } from '../percent-decoding.ts'
 
 const MAX_BODY_BYTES = 65_536
 const MAX_RELEASED = 100
-/** Events that one request may delete or deliver again. */
+/** Events that one request may delete. */
 const MAX_CHOSEN = 1000
 
 const id = z.string().min(1).max(100)
@@ -17,16 +17,16 @@ const replaySchema = z.strictObject({ destinations: z.array(z.string()).max(100)
 const releaseSchema = z.strictObject({ ids: z.array(id).min(1).max(MAX_RELEASED) })
 
 export interface Actions {
-  clear(): Promise<void>
-  /** Resolves with the number of events that were deleted. */
-  delete(ids: string[]): Promise<number>
-  destinations(): Promise<unknown[]>
-  /** Resolves with the number of deliveries that will be tried again; undefined if there is no such destination. */
-  retry(destination: string, ids: string[] | undefined): Promise<number | undefined>
+  clear(): void
+  /** Returns the number of events that were deleted. */
+  delete(ids: string[]): number
+  destinations(): unknown[]
+  /** Returns the number of deliveries that will be tried again; undefined if there is no such destination. */
+  retry(destination: string, ids: string[] | undefined): number | undefined
   /**
-   * Resolves with the destinations that get the event again; undefined if there is no such event, null if it was not accepted.
+   * Returns the destinations that get the event again; undefined if there is no such event, null if it was not accepted.
    */
-  replay(id: string, destinations: string[] | undefined): Promise<string[] | undefined | null>
+  replay(id: string, destinations: string[] | undefined): string[] | undefined | null
   releaseTarget(): string | null
   release(id: string): Promise<ReleaseResult>
 }
@@ -39,14 +39,16 @@ export async function handleAction(
   response: ServerResponse,
 ): Promise<boolean> {
   if (path === '/api/events' && request.method === 'DELETE') {
-    await actions.clear()
+    actions.clear()
     replyJson(response, 200, { success: true })
     return true
   }
   const retry = /^\/api\/destinations\/([^/]+)\/retry$/.exec(path)
   const replay = /^\/api\/events\/([^/]+)\/replay$/.exec(path)
-  if ((path === '/api/events/delete' || path === '/api/events/replay') && request.method === 'POST') {
-    await replyChosen(actions, path, request, response)
+  if (path === '/api/events/delete' && request.method === 'POST') {
+    const body = await readJson(request)
+    if (body !== undefined)
+      replyJson(response, 200, { deleted: actions.delete(parsed(chosenSchema, body).ids) })
     return true
   }
   const isRelease = path === '/api/release' && request.method !== 'GET' && request.method !== 'HEAD'
@@ -54,53 +56,24 @@ export async function handleAction(
   requireMethod(request, 'POST')
   const body = await readJson(request)
   if (body === undefined) return true
-  if (retry !== null) await replyRetry(actions, decoded(retry[1] as string), body, response)
-  else if (replay !== null) await replyReplay(actions, decoded(replay[1] as string), body, response)
+  if (retry !== null) replyRetry(actions, decoded(retry[1] as string), body, response)
+  else if (replay !== null) replyReplay(actions, decoded(replay[1] as string), body, response)
   else await replyRelease(actions, body, response)
   return true
 }
 
-async function replyRetry(
-  actions: Actions,
-  name: string,
-  body: unknown,
-  response: ServerResponse,
-): Promise<void> {
-  const retried = await actions.retry(name, parsed(retrySchema, body).ids)
+function replyRetry(actions: Actions, name: string, body: unknown, response: ServerResponse): void {
+  const retried = actions.retry(name, parsed(retrySchema, body).ids)
   if (retried === undefined)
     throw new HttpProblem(404, 'no_destination', 'there is no destination of this name')
   replyJson(response, 200, { retried })
 }
 
-async function replyReplay(
-  actions: Actions,
-  id: string,
-  body: unknown,
-  response: ServerResponse,
-): Promise<void> {
-  const destinations = await actions.replay(id, parsed(replaySchema, body).destinations)
+function replyReplay(actions: Actions, id: string, body: unknown, response: ServerResponse): void {
+  const destinations = actions.replay(id, parsed(replaySchema, body).destinations)
   if (destinations === undefined) throw new HttpProblem(404, 'no_event', 'there is no event of this id')
   if (destinations === null) throw new HttpProblem(409, 'not_accepted', 'only accepted events are delivered')
   replyJson(response, 200, { destinations })
-}
-
-/** Deletes the chosen events, or delivers them again. */
-async function replyChosen(
-  actions: Actions,
-  path: string,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
-  const body = await readJson(request)
-  if (body === undefined) return
-  const { ids } = parsed(chosenSchema, body)
-  if (path === '/api/events/delete') return replyJson(response, 200, { deleted: await actions.delete(ids) })
-  let replayed = 0
-  for (const one of ids) {
-    const destinations = await actions.replay(one, undefined)
-    if (destinations != null && destinations.length > 0) replayed++
-  }
-  replyJson(response, 200, { replayed })
 }
 
 async function replyRelease(actions: Actions, body: unknown, response: ServerResponse): Promise<void> {

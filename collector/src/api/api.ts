@@ -1,43 +1,45 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ApiCaller } from '../auth/access.ts'
 import { readKey } from '../catalogue/samples.ts'
+import type { Clock } from '../clock.ts'
 import { SKIP_REASONS } from '../destinations/select.ts'
 import { helpFor } from '../help.ts'
-import { goneSignal } from '../http/gone.ts'
 import { HttpProblem, JSON_TYPE, replyJson, requireMethod, SECURITY_HEADERS } from '../http/reply.ts'
 import type { Stats } from '../live/stats.ts'
 import type { LiveStream } from '../live/stream.ts'
-import type { SharedLog } from '../log/ports.ts'
-import { logState } from '../log/state.ts'
-import { networkOf } from '../network-address.ts'
+import type { WaitOptions } from '../live/waiters.ts'
 import { decoded } from '../percent-decoding.ts'
-import { KINDS, REASONS, WARNINGS } from '../record.ts'
+import { type EventRecord, KINDS, REASONS, WARNINGS } from '../record.ts'
 import { SearchSyntaxError } from '../search/syntax.ts'
-import { CursorError, type EventReader } from '../store/event-reader.ts'
-import type { ChangeFeed } from '../store/ports.ts'
+import type { Changes } from '../store/changes.ts'
+import { CursorError } from '../store/cursor.ts'
+import { catalogue, schemas } from '../store/queries/catalogue.ts'
+import type { QueryContext } from '../store/queries/context.ts'
+import { countEvents, listEvents } from '../store/queries/events.ts'
+import { overview } from '../store/queries/overview.ts'
+import { problems } from '../store/queries/problems.ts'
+import { listRequests, requestDetail } from '../store/queries/requests.ts'
+import { listUsers } from '../store/queries/users.ts'
+import type { EventDetail } from '../store/query-results.ts'
 import { type Actions, handleAction } from './actions.ts'
-import type { ClientTurns } from './client-turns.ts'
 import { oneEntry } from './entry.ts'
 import { exportEvents, exportRequests } from './export.ts'
 import { readCursorOrSeq, readQuery, readRange, readRequestSearch, readSearch } from './query.ts'
-import { type WaitParts, wait } from './wait.ts'
+import { wait } from './wait.ts'
 
 export interface About {
   version: string
   startedAt: string
   region: string
-  /** Name of the file, `:memory:`, or the address of the database server, shown without its credentials. */
+  /** Name of the file, or `:memory:`. */
   database: string
   /** Null if any write key is accepted. */
   sources: string[] | null
   destinations: string[]
   hasPlan: boolean
-  /** Null if there is no limit. */
-  maxEvents: number | null
-  /** `single` if there is no log. */
-  role: 'single' | 'front' | 'worker'
-  /** Without credentials; null if there is no log. */
+  /** The newest events that are kept. */
+  maxEvents: number
+  /** Where events come from beside the HTTP API, without credentials; null if from nowhere else. */
   log: string | null
   /** Whether the API requires the admin token. The page then offers to log out. */
   needsToken: boolean
@@ -45,50 +47,56 @@ export interface About {
   isProtected: boolean
 }
 
-export interface ApiParts extends WaitParts {
-  reader: EventReader
-  changes: ChangeFeed
+export interface ApiParts {
+  /** What queries read from, now. */
+  context(): QueryContext
+  changes: Changes
   stream: LiveStream
   about: About
   actions: Actions
-  turns: ClientTurns
-  now(): number
+  setTimer: Clock['setTimer']
   stats(): Stats
-  log?: SharedLog | undefined
+  wait(options: WaitOptions, signal: AbortSignal): Promise<EventRecord[]>
 }
 
-type Handler = (
-  parts: ApiParts & { caller: ApiCaller },
-  url: URL,
-  request: IncomingMessage,
-  response: ServerResponse,
-) => Promise<unknown>
+interface Asking extends ApiParts {
+  caller: ApiCaller
+  parameters: URLSearchParams
+  request: IncomingMessage
+  response: ServerResponse
+}
 
 /** Returned by a handler that has written the response itself. */
 const DONE = Symbol('done')
 
+const PAGE_OF_EXPORT = 100
+
 /** The handlers of GET requests, by path. Each returns the value to send as JSON, or `DONE`. */
-const ROUTES: Readonly<Record<string, Handler>> = {
+const ROUTES: Readonly<Record<string, (asking: Asking) => unknown>> = {
   '/api/about': about,
-  '/api/events': events,
-  '/api/count': async ({ reader, now }, { searchParams }) => {
-    const query = readSearch(readQuery('count', searchParams), now())
-    const { count, isComplete } = await reader.ask('count', query)
-    return { count, isComplete }
+  '/api/events': ({ context, parameters }) => {
+    const { view, limit, order, cursor, ...filter } = readQuery('events', parameters)
+    const query = { ...readSearch(filter, context().nowMs), order, limit, cursor, isFull: view === 'full' }
+    return listEvents(context(), query)
   },
-  '/api/requests': requests,
-  '/api/overview': async ({ reader, now }, { searchParams }) =>
-    reader.ask('overview', readRange(readQuery('range', searchParams), now())),
-  '/api/catalogue': catalogue,
-  '/api/users': async ({ reader }, { searchParams }) => {
-    const { q, limit, cursor } = readQuery('users', searchParams)
-    return reader.ask('users', { q, limit, cursor })
+  '/api/count': ({ context, parameters }) => {
+    const query = readSearch(readQuery('count', parameters), context().nowMs)
+    return { count: countEvents(context(), query), isComplete: true }
   },
-  '/api/problems': async ({ reader, now }, { searchParams }) =>
-    reader.ask('problems', readRange(readQuery('range', searchParams), now())),
-  '/api/destinations': async ({ actions }) => ({ destinations: await actions.destinations() }),
-  '/api/release': async ({ actions }) => ({ target: actions.releaseTarget() }),
-  '/api/reasons': async () => ({
+  '/api/requests': ({ context, parameters }) => {
+    const { q, order, limit, cursor, after, ...range } = readQuery('requests', parameters)
+    const where = { search: readRequestSearch(q), ...readRange(range, context().nowMs), order, limit, cursor }
+    return listRequests(context(), { ...where, ...(after && { after: readCursorOrSeq(after) }) })
+  },
+  '/api/overview': ({ context, parameters }) =>
+    overview(context(), readRange(readQuery('range', parameters), context().nowMs)),
+  '/api/catalogue': readCatalogue,
+  '/api/users': ({ context, parameters }) => listUsers(context(), readQuery('users', parameters)),
+  '/api/problems': ({ context, parameters }) =>
+    problems(context(), readRange(readQuery('range', parameters), context().nowMs)),
+  '/api/destinations': ({ actions }) => ({ destinations: actions.destinations() }),
+  '/api/release': ({ actions }) => ({ target: actions.releaseTarget() }),
+  '/api/reasons': () => ({
     types: [...KINDS, 'batch'],
     reasons: REASONS,
     warnings: WARNINGS,
@@ -97,50 +105,47 @@ const ROUTES: Readonly<Record<string, Handler>> = {
       [...Object.keys(REASONS), ...Object.keys(WARNINGS)].map((code) => [code, helpFor(code)]),
     ),
   }),
-  '/api/stats': async ({ stats, changes, stream, now, log }) => ({
+  '/api/stats': ({ stats, changes, stream, context }) => ({
     ...stats(),
-    ...changes.state(),
-    ...(log && { log: await logState(log) }),
+    ...changes.state,
     storeUnavailable: stream.storeUnavailable(),
     faults: stream.faults(),
     process: stream.process,
-    now: new Date(now()).toISOString(),
+    now: new Date(context().nowMs).toISOString(),
   }),
-  '/api/wait': async (parts, { searchParams }, _request, response) => {
-    await wait(parts, searchParams, response)
+  '/api/wait': async ({ wait: waitFor, parameters, response }) => {
+    await wait(waitFor, parameters, response)
     return DONE
   },
-  '/api/export': async (parts, { searchParams }, _request, response) => {
-    const { format, order, safe, ...filter } = readQuery('export', searchParams)
-    const search = readSearch(filter, parts.now())
-    await exportEvents(parts, { ...search, order }, { format, isSafe: safe === '1' }, response)
+  '/api/export': async ({ context, parameters, response, setTimer }) => {
+    const { format, order, safe, ...filter } = readQuery('export', parameters)
+    const search = readSearch(filter, context().nowMs)
+    const page = (cursor: string | undefined) => {
+      const query = { ...search, order, cursor, limit: PAGE_OF_EXPORT, isFull: true }
+      const { events, next } = listEvents(context(), query)
+      return { items: events as EventRecord[], next }
+    }
+    await exportEvents(page, { format, isSafe: safe === '1' }, { response, setTimer })
     return DONE
   },
-  '/api/export/requests': async (parts, { searchParams }, _request, response) => {
-    const { format, order, q, safe, ...range } = readQuery('exportRequests', searchParams)
-    const search = { search: readRequestSearch(q), ...readRange(range, parts.now()), order }
-    await exportRequests(parts, search, { format, isSafe: safe === '1' }, response)
+  '/api/export/requests': async ({ context, parameters, response, setTimer }) => {
+    const { order, q, safe, ...range } = readQuery('exportRequests', parameters)
+    const search = { search: readRequestSearch(q), ...readRange(range, context().nowMs), order }
+    const page = (cursor: string | undefined) => {
+      const { requests, next } = listRequests(context(), { ...search, cursor, limit: PAGE_OF_EXPORT })
+      return { items: requests, next }
+    }
+    await exportRequests(page, safe === '1', { response, setTimer })
     return DONE
   },
-  '/api/stream': async ({ stream }, _url, request, response) => {
+  '/api/stream': ({ stream, request, response }) => {
     stream.open(request, response)
     return DONE
   },
 }
 
-/** Paths whose requests do not take turns, because they query nothing or have a limit of their own. */
-const WITHOUT_TURN: ReadonlySet<string> = new Set([
-  '/api/about',
-  '/api/export',
-  '/api/export/requests',
-  '/api/reasons',
-  '/api/release',
-  '/api/stats',
-  '/api/stream',
-  '/api/wait',
-])
-
-const DEAD_LETTERS = /^\/api\/dead-letters(\/(retry|discard))?$/
+/** One event with everything that is known about it, as a file for a colleague. */
+const EVENT_FILE = /^\/api\/events\/(\d+)\/file$/
 const ENTRY = /^\/api\/(events|requests|users|catalogue)\/([^/]+)$/
 
 /** Returns false if there is no such path. */
@@ -172,50 +177,44 @@ async function route(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<boolean> {
-  const { pathname } = url
+  const { pathname, searchParams: parameters } = url
   if (await handleAction(parts.actions, pathname, request, response)) return true
+  const file = EVENT_FILE.exec(pathname)?.[1]
+  if (file !== undefined) {
+    requireMethod(request, 'GET')
+    sendEventFile(parts.context(), file, url, response)
+    return true
+  }
   const handler = Object.hasOwn(ROUTES, pathname) ? ROUTES[pathname] : undefined
   const entry = ENTRY.exec(pathname)
-  if (handler === undefined && entry === null) {
-    // With a log, src/api/log.ts has already handled the requests about dead letters.
-    if (DEAD_LETTERS.test(pathname) && parts.log === undefined) throw noLog()
-    return false
-  }
+  if (handler === undefined && entry === null) return false
   requireMethod(request, 'GET', ...(pathname === '/api/events' ? ['DELETE'] : []))
-  const asking = { ...parts, caller, reader: readerFor(response, parts.reader) }
-  const run = async () => {
-    const value =
-      handler === undefined
-        ? await oneEntry(asking, entry?.[1] ?? '', decoded(entry?.[2] ?? ''), url)
-        : await handler(asking, url, request, response)
-    if (value !== DONE) replyJson(response, 200, value)
-  }
-  // A page and a script on one machine are two clients.
-  const client = request.headers['user-agent'] ?? ''
-  if (WITHOUT_TURN.has(pathname)) await run()
-  else await parts.turns.run(networkOf(caller.address), client, response, run)
+  const value =
+    handler === undefined
+      ? oneEntry(parts.context(), entry?.[1] ?? '', decoded(entry?.[2] ?? ''), url)
+      : await handler({ ...parts, caller, parameters, request, response })
+  if (value !== DONE) replyJson(response, 200, value)
   return true
 }
 
-function noLog(): HttpProblem {
-  return new HttpProblem(
-    404,
-    'no_log',
-    'there are no dead letters here: only a log has them, and this collector was started without --log',
-  )
+/** The event with its attempts and repeats, and the request in which it came. */
+function sendEventFile(context: QueryContext, id: string, url: URL, response: ServerResponse): void {
+  const event = oneEntry(context, 'events', id, url) as EventDetail
+  const request = event.request === null ? null : requestDetail(context, event.request)
+  const text = `${JSON.stringify({ event, request }, null, 2)}\n`
+  response.writeHead(200, {
+    ...SECURITY_HEADERS,
+    'content-type': JSON_TYPE,
+    'content-disposition': `attachment; filename="event-${id}.json"`,
+  })
+  response.end(text)
 }
 
-/** Returns a reader whose queries are cancelled when the client closes the connection. */
-function readerFor(response: ServerResponse, reader: EventReader): EventReader {
-  const signal = goneSignal(response)
-  return { ask: (name, parameters) => reader.ask(name, parameters, signal) }
-}
-
-async function about({ about, actions, now, caller }: ApiParts & { caller: ApiCaller }): Promise<unknown> {
+function about({ about, actions, context, caller }: Asking): unknown {
   const { isProtected, ...facts } = about
   return {
     ...facts,
-    now: new Date(now()).toISOString(),
+    now: new Date(context().nowMs).toISOString(),
     anyKey: facts.sources === null,
     releaseTo: actions.releaseTarget(),
     canAct: !caller.isReader,
@@ -224,49 +223,18 @@ async function about({ about, actions, now, caller }: ApiParts & { caller: ApiCa
   }
 }
 
-async function events({ reader, now }: ApiParts, { searchParams }: URL): Promise<unknown> {
-  const { view, limit, order, cursor, ...filter } = readQuery('events', searchParams)
-  const isFull = view === 'full'
-  const query = { ...readSearch(filter, now()), order, limit, cursor, isFull, isExact: true }
-  if (!isFull) return reader.ask('events', query)
-  const page = await reader.ask('events', query)
-  // Writing the page takes up to 10 ms. Other work runs first: another page may be ready to be written in this turn of the event
-  // loop.
-  await nextTurn()
-  return page
-}
-
-async function requests({ reader, now }: ApiParts, { searchParams }: URL): Promise<unknown> {
-  const { q, order, limit, cursor, after, ...range } = readQuery('requests', searchParams)
-  return reader.ask('requests', {
-    search: readRequestSearch(q),
-    ...readRange(range, now()),
-    ...(after && { after: readCursorOrSeq(after) }),
-    order,
-    limit,
-    cursor,
-  })
-}
-
-async function catalogue(
-  { reader, now }: ApiParts,
-  { searchParams }: URL,
-  _request: IncomingMessage,
-  response: ServerResponse,
-): Promise<unknown> {
-  const { format, ...given } = readQuery('catalogue', searchParams)
-  const range = readRange(given, now())
-  if (format === 'list') return reader.ask('catalogue', range)
-  const { schemas, notSampled, isComplete } = await reader.ask('schemas', range)
-  // An event that was not sampled may have any properties, but it is in the plan.
-  const all = [...schemas, ...notSampled.map((key) => ({ key, ...readKey(key), schema: {} }))]
+function readCatalogue({ context, parameters, response }: Asking): unknown {
+  const { format, ...given } = readQuery('catalogue', parameters)
+  const range = readRange(given, context().nowMs)
+  if (format === 'list') return catalogue(context(), range)
+  const { schemas: all, isComplete } = schemas(context(), range)
   const named = (type: string) =>
     Object.fromEntries(all.filter((one) => one.type === type).map(({ name, schema }) => [name, schema]))
-  const single = (type: string) => all.find((one) => one.type === type)?.schema
+  const single = (type: string) => all.find(({ key }) => readKey(key).type === type)?.schema
   const plan = {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'Tracking plan',
-    ...describedGaps(notSampled, isComplete),
+    ...(isComplete ? {} : { description: 'There are more names: only the most frequent are here.' }),
     additionalEvents: true,
     track: named('track'),
     page: named('page'),
@@ -278,14 +246,4 @@ async function catalogue(
   const text = `${JSON.stringify(plan, null, 2)}\n`
   response.writeHead(200, { ...SECURITY_HEADERS, 'content-type': JSON_TYPE }).end(text)
   return DONE
-}
-
-function describedGaps(notSampled: readonly string[], isComplete: boolean): { description?: string } {
-  const gaps = [
-    ...(notSampled.length === 0
-      ? []
-      : [`Not sampled in time, so anything is valid: ${notSampled.join(', ')}.`]),
-    ...(isComplete ? [] : ['There are more names: only the most frequent are here.']),
-  ]
-  return gaps.length === 0 ? {} : { description: gaps.join(' ') }
 }

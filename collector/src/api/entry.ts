@@ -1,11 +1,10 @@
 import { HttpProblem } from '../http/reply.ts'
-import type { EventReader } from '../store/event-reader.ts'
+import { catalogueDetail } from '../store/queries/catalogue.ts'
+import type { QueryContext } from '../store/queries/context.ts'
+import { eventDetail } from '../store/queries/event-detail.ts'
+import { requestDetail } from '../store/queries/requests.ts'
+import { userDetail } from '../store/queries/user-detail.ts'
 import { readQuery, readRange } from './query.ts'
-
-export interface EntryParts {
-  reader: EventReader
-  now(): number
-}
 
 const ABSENT: Readonly<Record<string, [code: string, message: string]>> = {
   events: ['no_event', 'there is no event of this id'],
@@ -18,33 +17,27 @@ const ABSENT: Readonly<Record<string, [code: string, message: string]>> = {
  * @param list Name of the list to which the entry belongs.
  * @throws HttpProblem 404 when no entry has this id.
  */
-export async function oneEntry(parts: EntryParts, list: string, id: string, url: URL): Promise<unknown> {
-  const found = await findEntry(parts, list, id, url.searchParams)
+export function oneEntry(context: QueryContext, list: string, id: string, url: URL): unknown {
+  const found = findEntry(context, list, id, url.searchParams)
   if (found !== null) return found
   const [code, message] = ABSENT[list] ?? ['not_found', 'there is nothing of this name']
   throw new HttpProblem(404, code, message)
 }
 
-async function findEntry(
-  { reader, now }: EntryParts,
-  list: string,
-  id: string,
-  parameters: URLSearchParams,
-): Promise<unknown> {
+function findEntry(context: QueryContext, list: string, id: string, parameters: URLSearchParams): unknown {
   switch (list) {
     case 'events':
       readQuery('none', parameters)
-      return reader.ask('event', { id })
+      return eventDetail(context, id)
     case 'requests':
       readQuery('none', parameters)
-      return reader.ask('request', { id })
-    case 'catalogue': {
-      const { view, ...range } = readQuery('catalogueEntry', parameters)
-      return reader.ask('catalogueEntry', { key: id, ...readRange(range, now()), isFull: view === 'full' })
-    }
-    default: {
-      const { by, order, limit, cursor } = readQuery('user', parameters)
-      return reader.ask('user', { id, by, order, limit, cursor })
-    }
+      return requestDetail(context, id)
+    case 'catalogue':
+      return catalogueDetail(context, {
+        key: id,
+        ...readRange(readQuery('range', parameters), context.nowMs),
+      })
+    default:
+      return userDetail(context, { id, ...readQuery('user', parameters) })
   }
 }

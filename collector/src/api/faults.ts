@@ -11,13 +11,13 @@ const ruleSchema = z.strictObject({
   delay: z.number().optional(),
   hang: z.boolean().optional(),
   reset: z.boolean().optional(),
+  forMs: z.number().nullish(),
   times: z.number().nullish(),
   chance: z.number().optional(),
   path: z.string().nullish(),
   source: z.string().nullish(),
 })
-const rateSchema = z.strictObject({ failRate: z.number() })
-const bodySchema = z.union([rateSchema, ruleSchema, z.array(ruleSchema).max(1000)])
+const bodySchema = z.union([ruleSchema, z.array(ruleSchema).max(1000)])
 
 /** Handles `/api/faults`. Returns false for all other paths. */
 export async function handleFaults(
@@ -47,15 +47,11 @@ async function replyAdded(faults: Faults, request: IncomingMessage, response: Se
   if (body === undefined) return
   const parsed = bodySchema.safeParse(body)
   if (!parsed.success) {
-    throw new HttpProblem(400, 'bad_fault', 'expected a fault, a list of faults, or { "failRate": 0.2 }')
+    throw new HttpProblem(400, 'bad_fault', 'expected a fault or a list of faults')
   }
   const added: FaultRule[] = []
   try {
-    if ('failRate' in parsed.data) {
-      faults.failRate = parsed.data.failRate
-    } else {
-      for (const rule of [parsed.data].flat()) added.push(faults.add(withoutNulls(rule)))
-    }
+    for (const rule of [parsed.data].flat()) added.push(faults.add(withoutNulls(rule)))
     replyJson(response, 201, { rules: added })
   } catch (cause) {
     if (!(cause instanceof FaultError)) throw cause
@@ -66,12 +62,13 @@ async function replyAdded(faults: Faults, request: IncomingMessage, response: Se
 }
 
 /** Null means the default, as in the responses to `GET`; but in `times`, it means that there is no limit. */
-function withoutNulls({ status, body, path, source, ...rest }: z.output<typeof ruleSchema>) {
+function withoutNulls({ status, body, path, source, forMs, ...rest }: z.output<typeof ruleSchema>) {
   return {
     ...rest,
     status: status ?? undefined,
     body: body ?? undefined,
     path: path ?? undefined,
     source: source ?? undefined,
+    forMs: forMs ?? undefined,
   }
 }

@@ -5,7 +5,8 @@ import { type EventFilter, searchOf } from '../search/filter.ts'
 import { parseSearch } from '../search/parse.ts'
 import { EVERYTHING, REQUEST_VOCABULARY, type Search } from '../search/syntax.ts'
 import { parseTime } from '../search/time.ts'
-import type { CursorOrSeq, EventSearch } from '../store/event-reader.ts'
+import type { CursorOrSeq } from '../store/cursor.ts'
+import type { EventSearch } from '../store/queries/events.ts'
 
 const integer = z.coerce.number().int().min(0)
 const textField = z.string().max(4000)
@@ -21,7 +22,7 @@ const textFields = Object.fromEntries(TEXT_NAMES.map((name) => [name, textField.
 const searchFields = {
   ...rangeFields,
   q: textField.optional(),
-  status: z.enum(['accepted', 'rejected']).optional(),
+  status: z.enum(['accepted', 'rejected', 'repeated']).optional(),
   reason: textField.optional(),
   source: textField.optional(),
   type: z.enum([...KINDS, 'batch']).optional(),
@@ -29,12 +30,10 @@ const searchFields = {
   ...textFields,
   text: textField.optional(),
   after: textField.optional(),
-  before: textField.optional(),
 }
 
 const SCHEMAS = {
   none: z.strictObject({}),
-  deadLetters: z.strictObject({ limit: integer.min(1).max(1000).default(100) }),
   range: z.strictObject(rangeFields),
   events: z.strictObject({
     ...searchFields,
@@ -55,8 +54,13 @@ const SCHEMAS = {
     ...rangeFields,
     q: textField.optional(),
     order: order.default('oldest'),
-    format: z.enum(['ndjson', 'csv']).default('ndjson'),
     safe: z.enum(['0', '1']).default('1'),
+  }),
+  changes: z.strictObject({
+    ...rangeFields,
+    since: textField.optional(),
+    before: textField.optional(),
+    after: textField.optional(),
   }),
   wait: z.strictObject({
     ...searchFields,
@@ -77,16 +81,10 @@ const SCHEMAS = {
     limit: integer.min(1).max(500).default(100),
   }),
   user: z.strictObject({
-    /** Events in the order of `timestamp` have no cursor, because new ones may belong anywhere. */
     by: z.enum(['receipt', 'timestamp']).default('receipt'),
     cursor: textField.optional(),
     order: order.default('newest'),
     limit: integer.min(1).max(1000).default(100),
-  }),
-  catalogueEntry: z.strictObject({
-    ...rangeFields,
-    /** `summary` leaves out the schema. */
-    view: z.enum(['full', 'summary']).default('full'),
   }),
   catalogue: z.strictObject({
     ...rangeFields,
@@ -143,12 +141,11 @@ export function readSearch(
   parameters: Given<Partial<z.output<(typeof SCHEMAS)['count']>>>,
   nowMs: number,
 ): EventSearch {
-  const { from, to, after, before, ...filter } = parameters
+  const { from, to, after, ...filter } = parameters
   return {
     search: searchOf(filter as EventFilter),
     ...readRange({ ...(from && { from }), ...(to && { to }) }, nowMs),
     ...(after && { after: readCursorOrSeq(after) }),
-    ...(before && { before: readCursorOrSeq(before) }),
   }
 }
 

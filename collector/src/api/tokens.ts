@@ -4,21 +4,21 @@ import { HttpProblem, replyJson, requireMethod } from '../http/reply.ts'
 const RETRY_SECONDS = 5
 
 /**
- * Handles `DELETE /api/tokens`, which revokes the tokens of all processes. Returns false for all other paths.
+ * Handles `DELETE /api/tokens`, which revokes all tokens. Returns false for all other paths.
  *
  * @param revoke Undefined if the collector issues no tokens.
  */
-export async function handleTokens(
-  revoke: (() => Promise<void>) | undefined,
+export function handleTokens(
+  revoke: (() => void) | undefined,
   path: string,
   request: IncomingMessage,
   response: ServerResponse,
-): Promise<boolean> {
+): boolean {
   if (path !== '/api/tokens') return false
   requireMethod(request, 'DELETE')
   if (revoke === undefined) throw new HttpProblem(404, 'no_oauth', 'the config has no oauth')
   try {
-    await revoke()
+    revoke()
   } catch (cause) {
     const message = `the tokens could not be revoked (${(cause as Error).message})`
     throw new HttpProblem(503, 'storage', message, { 'retry-after': String(RETRY_SECONDS) })

@@ -2,7 +2,6 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { readBody } from '../http/read-body.ts'
 import { HttpProblem, SECURITY_HEADERS } from '../http/reply.ts'
-import type { LoginLimit } from './login-limit.ts'
 import { sha256 } from './sources.ts'
 
 const COOKIE = 'trackpost-collector'
@@ -30,18 +29,16 @@ const READING: AdminRight = { isReader: true }
  */
 export class AdminGate {
   readonly #access: AdminAccess
-  readonly #loginLimit: LoginLimit
   readonly #tokens: ReadonlyArray<{ token: string; cookie: string; right: AdminRight }>
 
-  constructor(access: AdminAccess, loginLimit: LoginLimit) {
+  constructor(access: AdminAccess) {
     this.#access = access
-    this.#loginLimit = loginLimit
     const given = typeof access === 'object' ? access : { token: undefined, readToken: undefined }
     this.#tokens = [newToken(given.token, ALL), newToken(given.readToken, READING)].flat()
   }
 
-  /** @throws HttpProblem 401 without the token, 403 when no token is configured, 429 after too many failures. */
-  check(request: IncomingMessage, address: string): AdminRight {
+  /** @throws HttpProblem 401 without the token, 403 when no token is configured. */
+  check(request: IncomingMessage): AdminRight {
     if (this.#access === 'open') return ALL
     if (this.#access === 'closed') {
       throw new HttpProblem(
@@ -54,7 +51,7 @@ export class AdminGate {
     const byCookie = this.#tokens.find((one) => cookie !== undefined && isEqual(cookie, one.cookie))
     if (byCookie !== undefined) return byCookie.right
     const bearer = /^bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
-    const byToken = bearer === undefined ? undefined : this.#find(bearer, address)
+    const byToken = bearer === undefined ? undefined : this.#find(bearer)
     if (byToken !== undefined) return byToken.right
     throw new HttpProblem(401, 'admin_token', 'the admin token is needed', { 'www-authenticate': 'Bearer' })
   }
@@ -63,29 +60,17 @@ export class AdminGate {
     return typeof this.#access === 'object'
   }
 
-  #find(candidate: string, address: string): { cookie: string; right: AdminRight } | undefined {
-    const seconds = this.#loginLimit.waitSeconds(address, candidate)
-    if (seconds !== undefined) {
-      throw new HttpProblem(429, 'rate_limited', 'too many failed logins', { 'retry-after': String(seconds) })
-    }
-    const found = this.#tokens.find(({ token }) => isEqual(candidate, token))
-    if (found !== undefined) this.#loginLimit.succeeded(candidate)
-    else this.#loginLimit.failed(address)
-    return found
+  #find(candidate: string): { cookie: string; right: AdminRight } | undefined {
+    return this.#tokens.find(({ token }) => isEqual(candidate, token))
   }
 
-  /** @throws HttpProblem 401 when the token is wrong, 429 after too many failures. */
-  async login(
-    request: IncomingMessage,
-    response: ServerResponse,
-    address: string,
-    isSecure: boolean,
-  ): Promise<void> {
+  /** @throws HttpProblem 401 when the token is wrong. */
+  async login(request: IncomingMessage, response: ServerResponse, isSecure: boolean): Promise<void> {
     const read = await readBody(request, MAX_FORM_BYTES)
     if (read === 'aborted') return
     const token =
       'refused' in read ? '' : (new URLSearchParams(read.body.toString('utf8')).get('token') ?? '')
-    const found = this.#find(token, address)
+    const found = this.#find(token)
     if (found === undefined) throw new HttpProblem(401, 'wrong_token', 'This is not the token.')
     setCookie(response, found.cookie, COOKIE_SECONDS, isSecure)
   }

@@ -11,7 +11,7 @@ import {
 import type { Clock } from '../clock.ts'
 import { ConfigError } from '../config/config-error.ts'
 import type { ApplicationConfig } from '../config/schema.ts'
-import type { AssertionMemory } from '../store/ports.ts'
+import type { TokenMemory } from '../store/token-memory.ts'
 import { TokenError } from './token-error.ts'
 
 const ASSERTION_ALGORITHM = 'RS256'
@@ -40,14 +40,14 @@ export class AssertionChecker {
   readonly #applications: ReadonlyMap<string, Application>
   readonly #given: Audiences
   readonly #clock: Clock
-  readonly #memory: AssertionMemory
+  readonly #memory: TokenMemory
   #address = ''
 
   constructor(
     applications: ReadonlyMap<string, Application>,
     audiences: Audiences,
     clock: Clock,
-    memory: AssertionMemory,
+    memory: TokenMemory,
   ) {
     this.#applications = applications
     this.#given = audiences
@@ -78,7 +78,7 @@ export class AssertionChecker {
     const key = typeof header.kid === 'string' ? application?.keys.get(header.kid) : undefined
     if (application === undefined || key === undefined) {
       // An unknown application and an unknown key get the same message, so that callers do not learn which of the two is wrong.
-      throw new TokenError(401, 'invalid_client', 'no application has this issuer and key id', true)
+      throw new TokenError(401, 'invalid_client', 'no application has this issuer and key id')
     }
     const nowMs = this.#clock.now()
     try {
@@ -93,7 +93,7 @@ export class AssertionChecker {
       })
       claims = verified.payload
     } catch (cause) {
-      throw new TokenError(401, 'invalid_client', describe(cause), !isSigned(cause))
+      throw new TokenError(401, 'invalid_client', describe(cause))
     }
     const { iat = 0, exp = 0, jti = '' } = claims
     if (exp - iat > ASSERTION_LIFETIME_SECONDS) {
@@ -111,7 +111,7 @@ export class AssertionChecker {
     }
     const expiresAtMs = (exp + CLOCK_TOLERANCE_SECONDS) * 1000
     // Checked last. The check is atomic: of two requests with the same assertion, only one succeeds.
-    if (!(await this.#memory.use(`${application.clientId} ${jti}`, expiresAtMs, nowMs))) {
+    if (!this.#memory.useAssertion(`${application.clientId} ${jti}`, expiresAtMs, nowMs)) {
       throw new TokenError(401, 'invalid_client', 'the assertion was used before')
     }
     return application
@@ -162,11 +162,6 @@ function readKeys(application: ApplicationConfig): Map<string, KeyObject> {
     keys.set(keyId, key)
   }
   return keys
-}
-
-/** The signature is checked before the claims. */
-function isSigned(cause: unknown): boolean {
-  return cause instanceof errors.JWTExpired || cause instanceof errors.JWTClaimValidationFailed
 }
 
 /** Clients recognise a wrong clock by the words "expired" and "not yet valid". */

@@ -1,6 +1,5 @@
 import type { Config } from '../config/schema.ts'
 import { type Credentials, readCredentials } from './credentials.ts'
-import type { LoginLimit } from './login-limit.ts'
 import type { Source, Sources } from './sources.ts'
 import type { TokenServer } from './tokens.ts'
 
@@ -13,7 +12,6 @@ export type Caller =
   | { outcome: 'unknown'; reason: 'no_write_key' | 'unknown_write_key' }
   | { outcome: 'unauthorized'; challenge: string; reason: CredentialProblem }
   | { outcome: 'forbidden'; challenge: string; reason: 'source_not_allowed' }
-  | { outcome: 'wait'; seconds: number }
 
 const REALM = 'realm="trackpost-collector"'
 const BASIC_CHALLENGE = `Basic ${REALM}`
@@ -25,48 +23,22 @@ const NOT_ALLOWED = `Bearer ${REALM}, error="insufficient_scope", scope="${NEEDE
 export class Authenticator {
   readonly #sources: Sources
   readonly #tokens: TokenServer | undefined
-  readonly #loginLimit: LoginLimit
   readonly #rejectsUnknownKeys: boolean
 
-  constructor(
-    config: Pick<Config, 'rejectUnknownKeys'>,
-    sources: Sources,
-    tokens: TokenServer | undefined,
-    loginLimit: LoginLimit,
-  ) {
+  constructor(config: Pick<Config, 'rejectUnknownKeys'>, sources: Sources, tokens: TokenServer | undefined) {
     this.#sources = sources
     this.#tokens = tokens
-    this.#loginLimit = loginLimit
     this.#rejectsUnknownKeys = config.rejectUnknownKeys
   }
 
-  async identify(authorization: string | undefined, bodyKey: unknown, address: string): Promise<Caller> {
-    const credential = authorization ?? (typeof bodyKey === 'string' ? bodyKey : '')
-    const seconds = this.#loginLimit.waitSeconds(address, credential)
-    const credentials = readCredentials(authorization, bodyKey)
-    // A token whose signature is right is no guess: failures of others with the same address do not concern its owner.
-    if (seconds !== undefined && credentials.scheme !== 'bearer') return { outcome: 'wait', seconds }
-    const caller = await this.#check(credentials, seconds === undefined)
-    if (caller.outcome === 'unauthorized' && caller.reason !== 'expired_token') {
-      if (seconds !== undefined) return { outcome: 'wait', seconds }
-      this.#loginLimit.failed(address)
-    }
-    if (caller.outcome === 'source') {
-      this.#loginLimit.succeeded(credential)
-      if (authorization === undefined) this.#loginLimit.succeededInBody(address)
-    }
-    return caller
+  async identify(authorization: string | undefined, bodyKey: unknown): Promise<Caller> {
+    return this.#check(readCredentials(authorization, bodyKey))
   }
 
   /** Identifies a caller whose header alone decides. Undefined for other callers, whose body has a part of the credentials. */
-  async identifyByHeader(authorization: string | undefined, address: string): Promise<Caller | undefined> {
-    if (authorization === undefined) {
-      // To read a body costs much more than the request that carries it, if it is compressed.
-      const seconds = this.#loginLimit.waitSecondsBeforeBody(address)
-      return seconds === undefined ? undefined : { outcome: 'wait', seconds }
-    }
-    if (/^bearer\b/i.test(authorization)) return undefined
-    return this.identify(authorization, undefined, address)
+  async identifyByHeader(authorization: string | undefined): Promise<Caller | undefined> {
+    if (authorization === undefined || /^bearer\b/i.test(authorization)) return undefined
+    return this.identify(authorization, undefined)
   }
 
   /**
@@ -79,8 +51,7 @@ export class Authenticator {
     return key === undefined ? null : (this.#sources.find(key)?.name ?? null)
   }
 
-  /** @param mayRead See `TokenServer.verify`. */
-  async #check(credentials: Credentials, mayRead: boolean): Promise<Caller> {
+  async #check(credentials: Credentials): Promise<Caller> {
     switch (credentials.scheme) {
       case 'malformed':
         return { outcome: 'unauthorized', challenge: BASIC_CHALLENGE, reason: 'malformed_credentials' }
@@ -96,12 +67,12 @@ export class Authenticator {
           : { outcome: 'unknown', reason: 'unknown_write_key' }
       }
       case 'bearer':
-        return this.#checkBearer(credentials.token, credentials.writeKey, mayRead)
+        return this.#checkBearer(credentials.token, credentials.writeKey)
     }
   }
 
-  async #checkBearer(token: string, writeKey: string | undefined, mayRead: boolean): Promise<Caller> {
-    const owner = (await this.#tokens?.verify(token, mayRead)) ?? 'invalid'
+  async #checkBearer(token: string, writeKey: string | undefined): Promise<Caller> {
+    const owner = (await this.#tokens?.verify(token)) ?? 'invalid'
     if (owner === 'invalid' || owner === 'expired') {
       const reason = owner === 'expired' ? 'expired_token' : 'bad_credentials'
       return { outcome: 'unauthorized', challenge: INVALID_TOKEN, reason }

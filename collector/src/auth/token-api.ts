@@ -3,7 +3,6 @@ import type { FaultInjector } from '../faults/injector.ts'
 import { readBody } from '../http/read-body.ts'
 import { replyJson } from '../http/reply.ts'
 import type { RequestNotes } from '../http/request-notes.ts'
-import type { LoginLimit } from './login-limit.ts'
 import { TokenError } from './token-error.ts'
 import type { TokenServer } from './tokens.ts'
 
@@ -11,7 +10,6 @@ const MAX_FORM_BYTES = 16_384
 
 export interface TokenApiParts {
   tokens: TokenServer
-  loginLimit: LoginLimit
   faults: FaultInjector
   onFault(what: string, cause: unknown): void
 }
@@ -20,7 +18,7 @@ const STORAGE_RETRY_SECONDS = 5
 
 /** Handles `POST /token`. Errors have the form of RFC 6749, section 5.2. */
 export async function handleToken(
-  { tokens, loginLimit, faults, onFault }: TokenApiParts,
+  { tokens, faults, onFault }: TokenApiParts,
   request: IncomingMessage,
   response: ServerResponse,
   notes: RequestNotes,
@@ -58,15 +56,6 @@ export async function handleToken(
       return refuse(503, 'temporarily_unavailable', 'the token server cannot reach its storage', {
         'retry-after': String(STORAGE_RETRY_SECONDS),
       })
-    }
-    if (cause.isGuess) {
-      // Assertions with a right signature are never limited, whatever others with the same address do.
-      const seconds = loginLimit.waitSeconds(notes.address, '')
-      if (seconds !== undefined) {
-        const headers = { 'retry-after': String(seconds) }
-        return refuse(429, 'temporarily_unavailable', 'too many failed logins', headers)
-      }
-      loginLimit.failed(notes.address)
     }
     refuse(cause.status, cause.code, cause.message)
   }

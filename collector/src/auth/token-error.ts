@@ -2,13 +2,10 @@
 export class TokenError extends Error {
   readonly status: number
   readonly code: string
-  /** Whether the signature of the assertion was not right. */
-  readonly isGuess: boolean
 
-  constructor(status: number, code: string, description: string, isGuess = false) {
+  constructor(status: number, code: string, description: string) {
     super(description)
     this.status = status
     this.code = code
-    this.isGuess = isGuess
   }
 }

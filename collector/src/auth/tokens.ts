@@ -1,11 +1,9 @@
-import { randomUUID } from 'node:crypto'
+import { createSecretKey, randomBytes, randomUUID } from 'node:crypto'
 import { decodeProtectedHeader, errors, type JWTPayload, jwtVerify, SignJWT } from 'jose'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
-import type { TokenMemory } from '../store/ports.ts'
+import type { TokenKey, TokenMemory } from '../store/token-memory.ts'
 import { type Application, AssertionChecker, readApplications } from './assertions.ts'
-import type { TokenKeys } from './key-set.ts'
-import { Keyring } from './keyring.ts'
 import { TokenError } from './token-error.ts'
 
 export interface IssuedToken {
@@ -25,20 +23,17 @@ export interface TokenOwner {
 const GRANT_TYPE = 'client_credentials'
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 const TOKEN_ALGORITHM = 'HS256'
-/**
- * `iss` and `aud` of all tokens. They do not depend on the address of a process, because processes that share a signing key
- * accept each other's tokens.
- */
+/** `iss` and `aud` of all tokens. */
 const TOKEN_ISSUER = 'trackpost-collector'
-/** The clock of the process that issued a token may be ahead by this much. */
-const PROCESS_CLOCKS_SECONDS = 60
+const SECRET_BYTES = 32
+/** While a revoked key is remembered, its tokens are reported as expired; later, as invalid. */
+const MAX_REVOKED = 100
 const MAX_CACHED_TOKENS = 1000
 const KEY_ID = /^[0-9a-f-]{36}$/
 
 /**
- * The algorithms are fixed. The `kid` of an assertion selects a key of the configuration; the `kid` of a token selects a key of
- * the store or log. Nothing in an assertion or a token can refer to a key elsewhere. All processes with the same store or log
- * sign tokens with the same key.
+ * The algorithms are fixed. The `kid` of an assertion selects a key of the configuration; all tokens are signed with the one key in
+ * the store. Nothing in an assertion or a token can refer to a key elsewhere.
  *
  * @see RFC 7523, section 3; RFC 8725
  */
@@ -47,23 +42,22 @@ export class TokenServer {
   readonly #assertions: AssertionChecker
   readonly #lifetimeSeconds: number
   readonly #clock: Clock
-  readonly #keyring: Keyring
+  readonly #memory: TokenMemory
+  #key: TokenKey | undefined
   readonly #verified = new Map<string, { owner: TokenOwner; expiresAtMs: number }>()
-  /** The keys with which the tokens in `#verified` were verified. */
-  #verifiedWith: TokenKeys | undefined
 
   /** @throws ConfigError when a public key cannot be used. */
   constructor(
     { oauth, publicUrl }: { oauth: NonNullable<Config['oauth']>; publicUrl?: string | undefined },
     clock: Clock,
-    { assertions, tokenKeys }: TokenMemory,
+    memory: TokenMemory,
   ) {
     this.#applications = readApplications(oauth.applications)
     const audiences = { publicUrl, more: oauth.audiences }
-    this.#assertions = new AssertionChecker(this.#applications, audiences, clock, assertions)
+    this.#assertions = new AssertionChecker(this.#applications, audiences, clock, memory)
     this.#lifetimeSeconds = oauth.tokenLifetime
     this.#clock = clock
-    this.#keyring = new Keyring(tokenKeys, clock)
+    this.#memory = memory
   }
 
   setAddress(url: string): void {
@@ -86,7 +80,7 @@ export class TokenServer {
       throw new TokenError(400, 'invalid_request', `client_assertion_type must be ${ASSERTION_TYPE}`)
     }
     // Reads the signing key first: if that fails, the client can use the same assertion again.
-    const { id, secret } = await this.#keyring.current()
+    const { id, secret } = this.#currentKey()
     const application = await this.#assertions.check(only('client_assertion'))
     const scopes = (form.get('scope') ?? application.scopes.join(' '))
       .split(' ')
@@ -105,10 +99,10 @@ export class TokenServer {
       .setAudience(TOKEN_ISSUER)
       .setSubject(application.clientId)
       .setIssuedAt(nowSeconds)
-      .setNotBefore(nowSeconds - PROCESS_CLOCKS_SECONDS)
+      .setNotBefore(nowSeconds)
       .setExpirationTime(nowSeconds + this.#lifetimeSeconds)
       .setJti(randomUUID())
-      .sign(secret)
+      .sign(createSecretKey(secret, 'base64'))
     return {
       access_token: token,
       expires_in: this.#lifetimeSeconds,
@@ -120,34 +114,38 @@ export class TokenServer {
   /**
    * Returns the owner of a bearer token; `expired` if the token has expired or its key was revoked.
    *
-   * @param mayRead Whether the keys are read again for a key that is not known.
-   * @throws an error of the store when the keys cannot be read.
+   * @throws an error of the store when the key cannot be read.
    */
-  async verify(token: string, mayRead = true): Promise<TokenOwner | 'expired' | 'invalid'> {
-    const askedAtMs = this.#clock.monotonic()
-    let keys = await this.#keyring.current()
+  async verify(token: string): Promise<TokenOwner | 'expired' | 'invalid'> {
     const nowMs = this.#clock.now()
-    const cached = keys === this.#verifiedWith ? this.#verified.get(token) : undefined
+    const cached = this.#verified.get(token)
     if (cached !== undefined && cached.expiresAtMs > nowMs) return cached.owner
+    const key = this.#currentKey()
     const keyId = keyIdOf(token)
-    if (keyId === undefined) return 'invalid'
-    if (mayRead && keys.id !== keyId && !keys.revoked.has(keyId)) {
-      // Another process may have created the key since the keys were last read.
-      keys = await this.#keyring.readSince(askedAtMs)
-    }
     // The signature is not verified. The response only reveals that this collector once had the key.
-    if (keys.revoked.has(keyId)) return 'expired'
-    return keys.id === keyId ? this.#verifyWith(keys, token, nowMs) : 'invalid'
+    if (keyId !== undefined && key.revoked.includes(keyId)) return 'expired'
+    return keyId === key.id ? this.#verifyWith(key, token, nowMs) : 'invalid'
+  }
+
+  #currentKey(): TokenKey {
+    this.#key ??= this.#memory.readKey() ?? this.#replaceKey([])
+    return this.#key
+  }
+
+  #replaceKey(revoked: string[]): TokenKey {
+    const key = { id: randomUUID(), secret: randomBytes(SECRET_BYTES).toString('base64'), revoked }
+    this.#memory.writeKey(key)
+    return key
   }
 
   async #verifyWith(
-    keys: TokenKeys,
+    key: TokenKey,
     token: string,
     nowMs: number,
   ): Promise<TokenOwner | 'expired' | 'invalid'> {
     let payload: JWTPayload
     try {
-      const verified = await jwtVerify(token, keys.secret, {
+      const verified = await jwtVerify(token, createSecretKey(key.secret, 'base64'), {
         algorithms: [TOKEN_ALGORITHM],
         typ: 'at+jwt',
         issuer: TOKEN_ISSUER,
@@ -166,14 +164,18 @@ export class TokenServer {
       scopes: typeof payload['scope'] === 'string' ? payload['scope'].split(' ') : [],
       sources: application.sources,
     }
-    if (keys !== this.#verifiedWith || this.#verified.size >= MAX_CACHED_TOKENS) this.#verified.clear()
-    this.#verifiedWith = keys
+    if (this.#verified.size >= MAX_CACHED_TOKENS) this.#verified.clear()
+    // Revoked while it was verified.
+    if (key !== this.#key) return 'expired'
     this.#verified.set(token, { owner, expiresAtMs: (payload.exp ?? 0) * 1000 })
     return owner
   }
 
-  revokeTokens(): Promise<void> {
-    return this.#keyring.revoke()
+  /** @throws an error of the store when the new key cannot be written. */
+  revokeTokens(): void {
+    const { id, revoked } = this.#currentKey()
+    this.#key = this.#replaceKey([...revoked, id].slice(-MAX_REVOKED))
+    this.#verified.clear()
   }
 }
 

@@ -1,4 +1,3 @@
-import { exactDigits, shortened } from '../json/exact-json.ts'
 import { pathText } from '../search/syntax.ts'
 
 export type JsonType = 'string' | 'number' | 'integer' | 'boolean' | 'null' | 'array' | 'object'
@@ -80,7 +79,7 @@ export class Inference {
     const { type, format } = typeOf(value)
     const typeKey = format ?? type
     const known = entry.types.get(typeKey)
-    const example = type === 'array' || type === 'object' ? undefined : shortened(value, MAX_SHOWN)
+    const example = type === 'array' || type === 'object' ? undefined : shortened(value)
     if (known === undefined) {
       entry.types.set(typeKey, {
         type,
@@ -181,8 +180,6 @@ function fieldPath(keys: readonly string[]): string {
 function typeOf(value: unknown): { type: JsonType; format?: 'date-time' } {
   if (value === null) return { type: 'null' }
   if (Array.isArray(value)) return { type: 'array' }
-  const digits = exactDigits(value)
-  if (digits !== undefined) return { type: /^-?\d+$/.test(digits) ? 'integer' : 'number' }
   switch (typeof value) {
     case 'number':
       return { type: Number.isInteger(value) ? 'integer' : 'number' }
@@ -193,6 +190,10 @@ function typeOf(value: unknown): { type: JsonType; format?: 'date-time' } {
     default:
       return { type: 'object' }
   }
+}
+
+function shortened(value: unknown): unknown {
+  return typeof value === 'string' ? value.slice(0, MAX_SHOWN) : value
 }
 
 /** Integers count as numbers, and null may occur beside one other type. */

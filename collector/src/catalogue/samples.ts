@@ -31,13 +31,11 @@ export function readKey(key: string): { type: string; name: string } {
 /** The structure of the events with one key. */
 export class Shape {
   readonly #inference = new Inference()
-  #violations = 0
-  known: Known = 'nowhere'
+  known: Known = { required: new Set() }
 
-  add(kind: string, message: Message, id: string, isViolation: boolean): void {
+  add(kind: string, message: Message, id: string): void {
     const root = isNamed(kind) ? 'properties' : 'traits'
     this.#inference.add(root, message[root], id)
-    if (isViolation) this.#violations++
   }
 
   get sampled(): number {
@@ -52,13 +50,12 @@ export class Shape {
     return schemaOf(this.fields, this.known)
   }
 
-  /** Number of fields, number of fields with contradicting types, and number of samples that violate the plan. */
-  get counts(): { properties: number; inconsistent: number; violations: number } {
+  /** Number of fields, and number of fields with contradicting types. */
+  get counts(): { properties: number; inconsistent: number } {
     const { fields } = this
     return {
       properties: fields.length,
       inconsistent: fields.filter(({ isInconsistent }) => isInconsistent).length,
-      violations: this.#violations,
     }
   }
 }
@@ -72,22 +69,16 @@ export class Samples {
   }
 
   /** Ignores an event that was added before. */
-  add(kind: string, name: string | null, message: Message, id: string, isViolation: boolean): void {
+  add(kind: string, name: string | null, message: Message, id: string): void {
     if (this.#ids.has(id)) return
     this.#ids.add(id)
     const key = keyOf(kind, name)
     const shape = this.#byKey.get(key) ?? new Shape()
     this.#byKey.set(key, shape)
-    shape.add(kind, message, id, isViolation)
+    shape.add(kind, message, id)
   }
 
   shape(key: string): Shape | undefined {
     return this.#byKey.get(key)
-  }
-
-  schemas(): EventSchema[] {
-    return [...this.#byKey]
-      .map(([key, { schema }]) => ({ key, ...readKey(key), schema }))
-      .sort((a, b) => (a.key < b.key ? -1 : 1))
   }
 }

@@ -10,38 +10,38 @@ export interface JsonSchema {
 }
 
 interface Node {
+  keys: readonly string[]
   field?: FoundField
   children: Map<string, Node>
 }
 
-/** Where a key that all sampled events have is also in all other events. Arrays are known only if all events were sampled. */
-export type Known = 'everywhere' | 'outside arrays' | 'nowhere'
+/** Which keys all events have: `everywhere` if the fields were inferred from all; otherwise the paths that were asked for. */
+export type Known = 'everywhere' | { required: ReadonlySet<string> }
 
 /** A key is required only if all events have it, not just those from which the fields were inferred. */
 export function schemaOf(fields: readonly FoundField[], known: Known): JsonSchema {
-  const root: Node = { children: new Map() }
+  const root: Node = { keys: [], children: new Map() }
   for (const field of fields) {
     let node = root
-    for (const key of keysOf(field.path).slice(1)) {
+    for (const key of keysOf(field.path)) {
       let child = node.children.get(key)
       if (child === undefined) {
-        child = { children: new Map() }
+        child = { keys: [...node.keys, key], children: new Map() }
         node.children.set(key, child)
       }
       node = child
     }
     node.field = field
   }
-  return { type: 'object', ...objectParts(root, known) }
+  // The first key is `properties` or `traits`.
+  const [top] = root.children.values()
+  return { type: 'object', ...objectParts(top ?? root, known) }
 }
 
-/** The innermost paths outside of arrays that all sampled events have. */
+/** The paths outside of arrays that all sampled events have. */
 export function commonPaths(fields: readonly FoundField[]): string[][] {
   const paths = fields.filter(({ presence }) => presence === 1).map(({ path }) => keysOf(path))
-  const isWithin = (outer: string[], inner: string[]) =>
-    inner.length > outer.length && outer.every((key, index) => inner[index] === key)
-  const outside = paths.filter((path) => !path.includes('[]'))
-  return outside.filter((path) => !outside.some((other) => isWithin(path, other)))
+  return paths.filter((path) => !path.includes('[]'))
 }
 
 function keysOf(path: string): string[] {
@@ -58,12 +58,16 @@ function objectParts(node: Node, known: Known): Pick<JsonSchema, 'properties' | 
   for (const [key, child] of node.children) {
     if (key === '[]') continue
     properties.push([key, nodeSchema(child, known)])
-    if (child.field?.presence === 1 && known !== 'nowhere') required.push(key)
+    if (child.field?.presence === 1 && isKnown(child.keys, known)) required.push(key)
   }
   return {
     properties: Object.fromEntries(properties),
     ...(required.length === 0 ? {} : { required }),
   }
+}
+
+function isKnown(keys: readonly string[], known: Known): boolean {
+  return known === 'everywhere' || known.required.has(JSON.stringify(keys))
 }
 
 function nodeSchema(node: Node, known: Known): JsonSchema {
@@ -78,11 +82,10 @@ function nodeSchema(node: Node, known: Known): JsonSchema {
   if (types.includes('object')) Object.assign(schema, objectParts(node, known))
   const element = node.children.get('[]')
   if (types.includes('array') && element !== undefined) {
-    const inside = known === 'everywhere' ? known : 'nowhere'
     schema.items =
       element.field === undefined
-        ? { type: 'object', ...objectParts(element, inside) }
-        : nodeSchema(element, inside)
+        ? { type: 'object', ...objectParts(element, known) }
+        : nodeSchema(element, known)
   }
   return schema
 }

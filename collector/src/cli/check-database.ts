@@ -1,15 +1,11 @@
 import { existsSync } from 'node:fs'
 import { ConfigError } from '../config/config-error.ts'
-import { DEFAULT_CONFIG } from '../config/defaults.ts'
-import { openStore } from '../open-store.ts'
 import type { TrackingPlan } from '../plan/plan.ts'
 import type { EventRecord } from '../record.ts'
 import { type EventFilter, searchOf } from '../search/filter.ts'
-import { isPostgres } from '../store/address.ts'
-import type { Cursor } from '../store/ports.ts'
+import { allEvents } from '../store/queries/events.ts'
+import { Store } from '../store/store.ts'
 import { systemClock } from '../system-clock.ts'
-
-const PAGE = 1000
 
 export interface BrokenRule {
   /** The key of the events in the catalogue, for example `track:Order Completed` or `identify`. */
@@ -32,41 +28,24 @@ export interface PlanReport {
  *
  * @throws ConfigError when there is no such database; SearchSyntaxError when the search cannot be read.
  */
-export async function checkDatabase(
-  path: string,
-  plan: TrackingPlan,
-  filter: EventFilter = {},
-): Promise<PlanReport> {
+export function checkDatabase(path: string, plan: TrackingPlan, filter: EventFilter = {}): PlanReport {
   // Opening the store would create an empty database, in which nothing violates the plan.
-  if (!isPostgres(path) && !existsSync(path)) throw new ConfigError(`database: ${path} does not exist`)
+  if (!existsSync(path)) throw new ConfigError(`database: ${path} does not exist`)
   const search = searchOf({ ...filter, status: 'accepted' })
-  // The store is not started, because a started store deletes old events.
-  const store = await openStore(path, {
-    config: DEFAULT_CONFIG,
-    clock: systemClock,
-    plan: null,
-    // The query throws read errors.
-    onFault: () => {},
-  })
+  const store = new Store({ path, clock: systemClock, keep: Number.MAX_SAFE_INTEGER, onFault: () => {} })
+  const { database, persons } = store
   const broken = new Map<string, BrokenRule>()
-  let checked = 0
   try {
-    for (let cursor: Cursor | null | undefined; cursor !== null; ) {
-      const page = await store.reader.ask('events', {
-        search,
-        order: 'oldest',
-        limit: PAGE,
-        isFull: true,
-        ...(cursor && { cursor }),
-      })
-      checked += page.events.length
-      for (const event of page.events) checkOne(event as EventRecord, plan, broken)
-      cursor = page.next
+    const context = { database, persons, plan: null, nowMs: systemClock.now() }
+    const events = allEvents(context, { search, order: 'oldest' })
+    for (const event of events) checkOne(event, plan, broken)
+    return {
+      checked: events.length,
+      broken: [...broken.values()].sort((one, other) => other.count - one.count),
     }
   } finally {
-    await store.close()
+    store.close()
   }
-  return { checked, broken: [...broken.values()].sort((one, other) => other.count - one.count) }
 }
 
 function checkOne(

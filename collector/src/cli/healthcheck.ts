@@ -5,6 +5,13 @@ import { withoutBrackets } from '../network-address.ts'
 const LIMIT_MS = 4000
 const ADVICE = 'is the collector running, and are --host and --port the ones that it was started with?'
 
+/** The address of a collector on this machine. If it listens on all interfaces, that is the loopback address. */
+export function localUrl(given: string, port: number): string {
+  const host = withoutBrackets(given)
+  const address = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
+  return `http://${isIPv6(address) ? `[${address}]` : address}:${port}`
+}
+
 /**
  * For containers without `curl`.
  *
@@ -12,9 +19,7 @@ const ADVICE = 'is the collector running, and are --host and --port the ones tha
  * @returns The response, or the reason why there is none.
  */
 export function askReadiness(given: string, port: number): Promise<{ isReady: boolean; says: string }> {
-  const host = withoutBrackets(given)
-  const address = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
-  const url = `http://${isIPv6(address) ? `[${address}]` : address}:${port}/readyz`
+  const url = `${localUrl(given, port)}/readyz`
   const silent = (cause: Error) => `${url} does not respond (${whatFailed(cause)}): ${ADVICE}`
   return new Promise((resolve) => {
     const request = get(url, { timeout: LIMIT_MS }, (response) => {

@@ -1,28 +1,24 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { CommanderError } from 'commander'
-import { sleep } from '../clock.ts'
 import { ConfigError } from '../config/config-error.ts'
 import { keygen } from '../config/keygen.ts'
 import type { Config } from '../config/schema.ts'
-import { MEMORY } from '../open-store.ts'
 import { type CollectorOptions, readConfig } from '../options.ts'
 import { startCollector } from '../start.ts'
-import { isPostgres } from '../store/address.ts'
+import { MEMORY } from '../store/database.ts'
 import { systemClock } from '../system-clock.ts'
 import { version } from '../version.ts'
 import { onlyPrint, prepareArguments } from './arguments.ts'
 import { defaultStore, STORE_NAME } from './default-store.ts'
 import { forgetVariables, prepareEnvironment } from './environment.ts'
-import { askReadiness } from './healthcheck.ts'
+import { askReadiness, localUrl } from './healthcheck.ts'
 import { Log, oneLine, printable, withoutCredentials } from './log.ts'
 import { createProgram, type Values } from './program.ts'
 import { endNow, watchSignals } from './signals.ts'
+import { tail } from './tail.ts'
 
-/**
- * Longest wait for a database or a log that does not respond when the process ends. The documentation says that process
- * managers should allow 10 s more than `--drain`.
- */
+/** Longest wait for what does not respond when the process ends: process managers allow ten seconds. */
 const CLOSE_LIMIT_MS = 9000
 
 /** Resolves with the exit code. */
@@ -32,11 +28,11 @@ export async function main(args: readonly string[]): Promise<number> {
   let exitCode = 0
   const program = createProgram(
     {
-      collect: (values) => runCollector(values, false),
-      work: (values) => runCollector(values, true),
+      collect: runCollector,
       keygen: async ({ clientId, keyId }) => print(keygen(clientId, keyId)),
       check: runCheck,
       healthcheck: runHealthcheck,
+      tail: runTail,
     },
     (code) => {
       exitCode = code
@@ -60,7 +56,7 @@ async function runCheck({ plan, store }: Values, { search }: { search?: string }
     import('../plan/plan.ts'),
     import('./check-database.ts'),
   ])
-  const { checked, broken } = await checkDatabase(
+  const { checked, broken } = checkDatabase(
     store ?? defaultStore(process.env),
     loadPlan(plan).plan,
     search === undefined ? {} : { q: search },
@@ -80,10 +76,25 @@ async function runHealthcheck({ host, port }: Values): Promise<number> {
   return isReady ? 0 : 1
 }
 
-async function runCollector(values: Values, isWorker: boolean): Promise<number> {
+async function runTail(
+  { host, port, adminToken, readToken }: Values,
+  { q, json, url }: { q?: string; json?: boolean; url?: string },
+): Promise<number> {
+  const address = url ?? localUrl(host, port)
+  return tail({
+    address,
+    q: q ?? '',
+    isJson: json ?? false,
+    token: readToken ?? adminToken,
+    write: (line) => process.stdout.write(line),
+    tell: (line) => process.stderr.write(line),
+  })
+}
+
+async function runCollector(values: Values): Promise<number> {
   const log = newLog(values)
   try {
-    return await serve(values, isWorker, log)
+    return await serve(values, log)
   } catch (cause) {
     log.failed(cause)
     return 1
@@ -105,13 +116,11 @@ function newLog(values: Values): Log {
   })
 }
 
-async function serve(values: Values, isWorker: boolean, log: Log): Promise<number> {
-  const { drain: drainSeconds } = values
+async function serve(values: Values, log: Log): Promise<number> {
   const { signalled, hasStarted } = watchSignals()
   const options = await readOptions(values)
   const collector = await startCollector({
     ...options,
-    ...(isWorker && { work: true }),
     onFault: (what, cause) => log.fault(what, cause),
     onRecovery: (what, fault) => log.recovered(what, fault),
     onAction: (action, address) => log.info(`${action}, from ${address}`, { action, address }),
@@ -123,9 +132,9 @@ async function serve(values: Values, isWorker: boolean, log: Log): Promise<numbe
     version,
   })
   const { store } = options
-  if (store !== undefined && store !== MEMORY && !isPostgres(store)) {
+  if (store !== undefined && store !== MEMORY) {
     const file = resolve(store)
-    log.info(`events are stored in ${file}, about 1 GB for a million small ones`, { file })
+    log.info(`events are stored in ${file}: the newest ${options.keep ?? 100_000}`, { file })
     if (values.store === undefined && existsSync(STORE_NAME) && file !== resolve(STORE_NAME))
       log.info(`${STORE_NAME} in this folder is not used: to use it, write --store ${STORE_NAME}`)
   }
@@ -133,15 +142,16 @@ async function serve(values: Values, isWorker: boolean, log: Log): Promise<numbe
   if (values.allowPublic && values.adminToken === undefined) {
     log.info('the page and /api are closed to other machines: set --admin-token to open them')
   }
+  if (
+    values.allowPublic &&
+    options.config !== undefined &&
+    typeof options.config === 'object' &&
+    options.config.sources === undefined
+  )
+    log.info('any write key is accepted, so anybody can send events: name your sources in --config')
   const signal = await signalled
-  // Only SIGTERM, which comes from a process manager, drains. Ctrl+C comes from a person, who is waiting.
-  if (signal === 'SIGTERM' && drainSeconds > 0) {
-    log.info(`trackpost-collector drains for ${drainSeconds} s`, { signal, seconds: drainSeconds })
-    collector.drain()
-    await sleep(systemClock, drainSeconds * 1000)
-  }
   systemClock.setTimer(() => {
-    log.info('the store or the log does not respond: ended without it', { signal })
+    log.info('ended while requests were in flight', { signal })
     endNow(signal)
   }, CLOSE_LIMIT_MS)
   await collector.close()
@@ -155,26 +165,21 @@ async function readOptions(values: Values): Promise<CollectorOptions> {
   if (values.region !== undefined) config.region = values.region
   if (values.browserOrigin !== undefined) config.browserOrigins = values.browserOrigin
   if (values.publicUrl !== undefined) config.publicUrl = values.publicUrl
-  const { plan, releaseTo, adminToken, readToken } = values
+  const { plan, releaseTo, adminToken, readToken, keep, log: stream } = values
   return {
     port: values.port,
     host: values.host,
     allowPublic: values.allowPublic ?? false,
-    ...storeOption(values),
+    store: values.store ?? makeDefaultStore(),
+    ...(keep !== undefined && { keep }),
+    ...(stream !== undefined && { log: stream }),
     config,
     ...(plan !== undefined && { plan }),
     ...(releaseTo !== undefined && { releaseTo }),
     ...(adminToken !== undefined && { adminToken }),
     ...(readToken !== undefined && { readToken }),
     protect: values.protect ?? false,
-    failRate: values.failRate,
   }
-}
-
-/** If a log is given, there is a store only if a flag names one. */
-function storeOption({ log, store }: Values): Pick<CollectorOptions, 'store' | 'log'> {
-  if (log === undefined) return { store: store ?? makeDefaultStore() }
-  return store === undefined ? { log } : { log, store }
 }
 
 function makeDefaultStore(): string {

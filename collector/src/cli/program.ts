@@ -7,6 +7,7 @@ export interface Values {
   port: number
   host: string
   store?: string
+  keep?: number
   log?: string
   config?: string
   region?: 'default' | 'eu'
@@ -19,22 +20,17 @@ export interface Values {
   adminToken?: string
   readToken?: string
   protect?: boolean
-  failRate: number
-  drain: number
   logFormat: 'text' | 'json'
   quiet?: boolean
 }
 
-/** One day: no process manager waits longer. */
-const MAX_DRAIN_SECONDS = 86_400
-
 /** Each returns the exit code. */
 export interface Commands {
   collect(values: Values): Promise<number>
-  work(values: Values): Promise<number>
   keygen(own: { clientId: string; keyId: string }): Promise<number>
   check(values: Values, own: { search?: string }): Promise<number>
   healthcheck(values: Values): Promise<number>
+  tail(values: Values, own: { q?: string; json?: boolean; url?: string }): Promise<number>
 }
 
 /** @param onExit Called with the exit code of the command that ran. */
@@ -62,13 +58,13 @@ export function createProgram(commands: Commands, onExit: (exitCode: number) => 
   option('--port <number>', 'port, 0 = any free one', 8787).argParser(wholeNumber(0, 65_535))
   option('--host <address>', 'address to listen on', '127.0.0.1')
   option(
-    '--store <address>',
-    "SQLite file, :memory:, or postgres://user:password@host/database, which any number of collectors may share; default: trackpost-collector.db in the user's data folder",
+    '--store <path>',
+    "SQLite file, or :memory:; default: trackpost-collector.db in the user's data folder",
   )
-  option(
-    '--log <address>',
-    'nats://<host>: write events into this log, from where workers carry them to the store; without --store this process keeps nothing itself',
+  option('--keep <number>', 'newest events that are kept, default 100000').argParser(
+    wholeNumber(1, 1_000_000),
   )
+  option('--log <address>', 'nats://<host>: also show the events of a trackpost-cluster')
   option('--config <path>', 'sources, destinations, OAuth ...; without, any write key is accepted')
   option('--region <name>', 'region of the real service').choices(['default', 'eu'])
   option('--rate <number>', 'requests a second for each source').argParser(wholeNumber(1, 1_000_000))
@@ -92,17 +88,9 @@ export function createProgram(commands: Commands, onExit: (exitCode: number) => 
   )
   option('--read-token <text>', 'token that may only read: the page, GET of /api, and /metrics')
   option('--protect', 'refuse to delete events and to inject faults')
-  option('--fail-rate <share>', 'respond with 503 to this share of requests, from 0 to 1', 0).argParser(share)
-  option('--drain <seconds>', 'after SIGTERM, keep serving this long while /readyz says 503', 0).argParser(
-    wholeNumber(0, MAX_DRAIN_SECONDS),
-  )
   option('--log-format <name>', 'json: one object per line', 'text').choices(['text', 'json'])
   option('--quiet', 'print only errors')
   program.version(version, '--version', 'the version')
-  program
-    .command('work')
-    .description('write the events of the log to the store and deliver them; also accepts events')
-    .action(async () => onExit(await commands.work(values())))
   program
     .command('keygen')
     .description('make an RSA key pair, and print the settings for the SDK and for the config file')
@@ -118,6 +106,13 @@ export function createProgram(commands: Commands, onExit: (exitCode: number) => 
     .command('healthcheck')
     .description('ask /readyz of the collector on this machine; exits with 1 if it is not ready')
     .action(async () => onExit(await commands.healthcheck(values())))
+  program
+    .command('tail')
+    .description('print events as they arrive at the collector on this machine')
+    .option('-q, --q <line>', 'only events that match this search line')
+    .option('--json', 'one JSON object per line')
+    .option('--url <address>', 'another collector, for example http://127.0.0.1:9000')
+    .action(async (own) => onExit(await commands.tail(values(), own)))
   // After the commands, which inherit it.
   return program.allowExcessArguments()
 }
@@ -128,10 +123,4 @@ function wholeNumber(min: number, max: number): (text: string) => number {
     if (/^\d+$/.test(text) && value >= min && value <= max) return value
     throw new InvalidArgumentError(`Expected a whole number from ${min} to ${max}.`)
   }
-}
-
-function share(text: string): number {
-  const value = Number(text)
-  if (text.trim() !== '' && value >= 0 && value <= 1) return value
-  throw new InvalidArgumentError('Expected a number from 0 to 1.')
 }

@@ -1,9 +1,4 @@
-import { hasName } from '../error-name.ts'
-/** Settings that cannot be used. The message is one line for the user who wrote the settings. */
+/** A setting that cannot be used. The message is one line, and says what to write. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
-
-  static override [Symbol.hasInstance](value: unknown): boolean {
-    return hasName(value, 'ConfigError')
-  }
 }

@@ -59,35 +59,6 @@ export interface WebhookDestinationInput extends DestinationBase {
   timeout?: number | undefined
 }
 
-/** Inserts events into a ClickHouse table. Needs the package `trackpost-cluster` beside the collector. */
-export interface ClickHouseDestinationInput extends DestinationBase {
-  type: 'clickhouse'
-  /** URL of the server's HTTP interface, without user, query and fragment. */
-  url: string
-  /** Default `default`. */
-  database?: string | undefined
-  /** Name of the table, which is created if it does not exist; default `events`. */
-  table?: string | undefined
-  /** Default `default`. */
-  username?: string | undefined
-  /** Default: none. */
-  password?: string | undefined
-  /** Maximum number of events in a request, 1 to 10,000; default 1,000. */
-  batchSize?: number | undefined
-  /**
-   * Shortest time between a request that was not full and the next request, in milliseconds, 0 to 60,000; default 1,000.
-   * ClickHouse works best with few large requests.
-   */
-  interval?: number | undefined
-  /**
-   * Longest wait before the second attempt, in milliseconds, 1 to 60,000; default 500. The wait doubles with each attempt, up
-   * to a minute. The number of attempts is not limited.
-   */
-  firstDelay?: number | undefined
-  /** Longest wait for a response, in milliseconds, 1 to 300,000; default 30,000. */
-  timeout?: number | undefined
-}
-
 /** An OAuth client. */
 export interface ApplicationInput {
   clientId: string
@@ -105,28 +76,12 @@ export interface ApplicationInput {
   sources?: string[] | undefined
 }
 
-/** Settings of the log, for collectors with `--log`. If the stream already exists, it keeps its own settings. */
-export interface LogInput {
-  /** Name of the stream and prefix of its subjects: 1 to 40 letters, digits, `-` and `_`; default `trackpost`. */
-  stream?: string | undefined
-  /** Number of servers that store each event; default 1. */
-  replicas?: 1 | 3 | 5 | undefined
-  /** Maximum bytes that may wait in the log, at least 65,536. When the log is full, the collector responds with 503. */
-  maxBytes?: number | undefined
-  /** Time in which the log recognises a repeated request, in seconds, 1 to 86,400. */
-  duplicateWindow?: number | undefined
-  /** Path of a file with the credentials of a NATS account. */
-  credentialsFile?: string | undefined
-}
-
 /** The content of a config file. Unknown names are errors, so that a misspelt name is found at the start. */
 export interface ConfigInput {
   /** The region of this collector; default `default`. Events of a source with another region are recorded as `wrong_region`. */
   region?: 'default' | 'eu' | undefined
   /** Maximum requests per second for each source, 1 to 1,000,000; default: no limit. */
   rate?: number | undefined
-  /** Format of `Retry-After`; default `seconds`. */
-  retryAfter?: 'seconds' | 'date' | undefined
   /** At least one source. Default: any write key of at most 200 characters is accepted, and the write key is the name of its source. */
   sources?: SourceInput[] | undefined
   /**
@@ -142,21 +97,14 @@ export interface ConfigInput {
    * Origins of web pages that may send events, `*` for all. Default on loopback: the origins of this machine; otherwise none.
    */
   browserOrigins?: string[] | undefined
-  /** URL at which clients reach this collector and others with the same store, for example the URL of a proxy. */
+  /** URL at which clients reach this collector, for example the URL of a proxy. */
   publicUrl?: string | undefined
   /** Additional host names that a collector on loopback accepts; default: none. */
   hostNames?: string[] | undefined
   /** Addresses and networks of proxies whose `X-Forwarded-For` header is trusted; default: none. */
   trustedProxies?: string[] | undefined
-  /**
-   * After this number of failed logins per minute from one address, only credentials that have worked before are accepted from
-   * that address; default 300.
-   */
-  failedLoginsPerMinute?: number | undefined
   /** Destinations of the accepted events; default: none. */
-  destinations?:
-    | Array<FileDestinationInput | WebhookDestinationInput | ClickHouseDestinationInput>
-    | undefined
+  destinations?: Array<FileDestinationInput | WebhookDestinationInput> | undefined
   /** Applications to which the collector issues access tokens; default: none. */
   oauth?:
     | {
@@ -169,18 +117,17 @@ export interface ConfigInput {
         audiences?: string[] | undefined
       }
     | undefined
-  log?: LogInput | undefined
   /**
    * Which failures an event survives after the response 200: the end of the process (`process`, the default), or also a power
-   * cut (`power`). For SQLite files.
+   * cut (`power`).
    */
   durability?: 'process' | 'power' | undefined
-  /** Time for which a messageId is remembered, in seconds; default: for ever. */
+  /** Time for which a messageId is remembered, in seconds; default: as long as its event is kept. */
   dedupWindow?: number | undefined
-  /** Maximum number of events that are kept; default: 10,000,000 in a file, no limit on PostgreSQL. */
+  /** The newest events that are kept, 1 to 1,000,000; default 100,000. */
   maxEvents?: number | undefined
-  /** Time for which events are kept, in days, 1 to 36,500; default: for ever in a file, 30 on PostgreSQL. */
+  /** Time for which events are kept, in days, 1 to 36,500; default: of any age. */
   retentionDays?: number | undefined
-  /** Maximum bytes of the database, at least 65,536; default: no limit but the disk. For SQLite files. */
+  /** Bytes of the database beyond which the oldest events are deleted, at least 1,048,576; default 2 GB. */
   maxDatabaseBytes?: number | undefined
 }

@@ -5,12 +5,10 @@ import type { Config } from './schema.ts'
  */
 export const DEFAULT_CONFIG: Config = {
   region: 'default',
-  retryAfter: 'seconds',
   rejectUnknownKeys: false,
   strictContentType: false,
   hostNames: [],
   trustedProxies: [],
-  failedLoginsPerMinute: 300,
   destinations: [],
   durability: 'process',
 }

@@ -58,16 +58,6 @@ const destinationBase = {
   pastAfterHours: z.number().positive().default(24),
 }
 
-/** A name that needs no quotes in SQL. */
-const identifier = z
-  .string()
-  .regex(/^[A-Za-z_][A-Za-z0-9_]{0,99}$/, 'expected letters, digits and _, no digit first')
-
-const serverUrl = httpUrl.refine(
-  isBare,
-  'expected an address like https://clickhouse.example.com:8443, with username, password and database as settings of their own',
-)
-
 function hasReadableUser(text: string): boolean {
   if (!URL.canParse(text)) return false
   const { username, password } = new URL(text)
@@ -102,19 +92,6 @@ const destination = z.discriminatedUnion('type', [
     maxAttempts: z.number().int().min(1).max(1000).optional(),
     firstDelay: z.number().int().min(1).max(60_000).default(500),
     timeout: z.number().int().min(1).max(300_000).default(10_000),
-  }),
-  z.strictObject({
-    ...destinationBase,
-    type: z.literal('clickhouse'),
-    url: serverUrl,
-    database: identifier.default('default'),
-    table: identifier.default('events'),
-    username: z.string().min(1).default('default'),
-    password: z.string().default(''),
-    batchSize: z.number().int().min(1).max(10_000).default(1000),
-    interval: z.number().int().min(0).max(60_000).default(1000),
-    firstDelay: z.number().int().min(1).max(60_000).default(500),
-    timeout: z.number().int().min(1).max(300_000).default(30_000),
   }),
 ])
 
@@ -151,23 +128,11 @@ function repeated(values: readonly string[]): string | undefined {
   return values.find((value, index) => values.indexOf(value) !== index)
 }
 
-const log = z.strictObject({
-  stream: z
-    .string()
-    .regex(/^[A-Za-z0-9_-]{1,40}$/, 'expected letters, digits, - and _')
-    .optional(),
-  replicas: z.literal([1, 3, 5]).optional(),
-  maxBytes: z.number().int().min(65_536).optional(),
-  duplicateWindow: z.number().min(1).max(86_400).optional(),
-  credentialsFile: z.string().min(1).optional(),
-})
-
 /** `config.ts` repeats the types of the input by hand, so that users do not need the types of the validation library. */
 export const configSchema = z
   .strictObject({
     region: region.default('default'),
     rate: rate.optional(),
-    retryAfter: z.enum(['seconds', 'date']).default('seconds'),
     sources: z.array(source).min(1).optional(),
     rejectUnknownKeys: z.boolean().default(false),
     strictContentType: z.boolean().default(false),
@@ -177,15 +142,13 @@ export const configSchema = z
     trustedProxies: z
       .array(z.string().refine(isAddressOrNetwork, 'expected an address or a network like 10.0.0.0/8'))
       .default([]),
-    failedLoginsPerMinute: z.number().int().min(1).default(300),
     destinations: z.array(destination).default([]),
     oauth: oauth.optional(),
-    log: log.optional(),
     durability: z.enum(['process', 'power']).default('process'),
     dedupWindow: z.number().positive().optional(),
-    maxEvents: z.number().int().min(1).optional(),
+    maxEvents: z.number().int().min(1).max(1_000_000).optional(),
     retentionDays: z.number().int().min(1).max(36_500).optional(),
-    maxDatabaseBytes: z.number().int().min(65_536).optional(),
+    maxDatabaseBytes: z.number().int().min(1_048_576).optional(),
   })
   .superRefine((config, context) => {
     const problem = (message: string, ...path: Array<string | number>) =>

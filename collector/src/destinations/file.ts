@@ -1,13 +1,12 @@
 import { appendFile, mkdir, open, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { AttemptResult, BatchSender } from '../batch-sender.ts'
-import type { ClaimedDelivery } from '../store/ports.ts'
+import type { DueDelivery } from '../store/deliveries.ts'
+import type { AttemptResult, Sender } from './sender.ts'
 
 /** Appends messages to a file, one JSON object per line (NDJSON). */
-export class FileSender implements BatchSender {
+export class FileSender implements Sender {
   readonly limit = 500
-  readonly longestMs = 20_000
-  readonly intervalMs = 0
+  readonly isBatch = true
   readonly firstDelayMs = 2000
   readonly #path: string
   /** Whether the last line may be incomplete, because this process or an earlier one was interrupted while it wrote. */
@@ -17,9 +16,11 @@ export class FileSender implements BatchSender {
     this.#path = path
   }
 
-  async prepare(): Promise<void> {}
+  isGivenUp(): boolean {
+    return false
+  }
 
-  async send(batch: readonly ClaimedDelivery[]): Promise<AttemptResult[]> {
+  async send(batch: readonly DueDelivery[]): Promise<AttemptResult[]> {
     try {
       await mkdir(dirname(this.#path), { recursive: true })
       const lines = batch.map(({ body }) => `${body}\n`)
@@ -35,7 +36,7 @@ export class FileSender implements BatchSender {
     }
   }
 
-  async close(): Promise<void> {}
+  close(): void {}
 }
 
 async function endsMidLine(path: string): Promise<boolean> {

@@ -1,6 +1,6 @@
-import type { AttemptResult } from '../batch-sender.ts'
 import type { Clock } from '../clock.ts'
 import type { Listeners } from '../listeners.ts'
+import type { AttemptResult } from './sender.ts'
 
 /** An outage is reported when all attempts have failed for this long. A single failure is not an outage. */
 const OUTAGE_MS = 2000

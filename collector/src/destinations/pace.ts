@@ -1,4 +1,4 @@
-import type { AttemptResult } from '../batch-sender.ts'
+import type { AttemptResult } from './sender.ts'
 
 /** After this many failures in a row, of at least two deliveries, the cause is the destination and not an event. */
 const FAILURES_BEFORE_PAUSE = 8

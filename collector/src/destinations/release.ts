@@ -1,4 +1,3 @@
-import { stringifyExact } from '../json/exact-json.ts'
 import { decoded } from '../percent-decoding.ts'
 import type { EventRecord, Message } from '../record.ts'
 
@@ -37,7 +36,7 @@ export async function releaseEvent(target: ReleaseTarget, record: Releasable): P
         'content-type': 'application/json',
         authorization: `Basic ${Buffer.from(`${target.writeKey}:`).toString('base64')}`,
       },
-      body: stringifyExact(message),
+      body: JSON.stringify(message),
       redirect: 'manual',
       signal: AbortSignal.timeout(TIMEOUT_MS),
     })

@@ -1,6 +1,6 @@
 import type { Source } from '../auth/sources.ts'
 import type { DestinationConfig } from '../config/schema.ts'
-import type { PlannedDelivery } from '../store/ports.ts'
+import type { PlannedDelivery } from '../new-event.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -19,7 +19,7 @@ function switchFor(integrations: Integrations, name: string): boolean | undefine
   const value = integrations.find((one) => Object.hasOwn(one, name))?.[name]
   if (typeof value === 'boolean') return value
   // An object contains options for the destination, and turns the destination on.
-  return typeof value === 'object' && value !== null ? true : undefined
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? true : undefined
 }
 
 /**

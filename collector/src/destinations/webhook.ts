@@ -1,26 +1,37 @@
 import { type ClientRequest, Agent as HttpAgent, request as requestHttp } from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
-import type { AttemptResult } from '../batch-sender.ts'
 import type { DestinationConfig } from '../config/schema.ts'
-import type { ClaimedDelivery } from '../store/ports.ts'
+import type { DueDelivery } from '../store/deliveries.ts'
 import { systemClock } from '../system-clock.ts'
 import { connectionReason } from './reason.ts'
+import type { AttemptResult, Sender } from './sender.ts'
 
-export type WebhookConfig = Extract<DestinationConfig, { type: 'webhook' }>
+type WebhookConfig = Extract<DestinationConfig, { type: 'webhook' }>
 
 /** The 4xx status codes that may be about the URL, the credentials or the load. Any other one is about the event. */
 const RETRIED_STATUSES: ReadonlySet<number> = new Set([401, 403, 404, 408, 425, 429])
+/** A delivery that was tried only while its webhook was paused is given up after this many times `giveUpAfterHours`. */
+const PATIENCE_WHILE_PAUSED = 3
+const HOUR_MS = 3_600_000
 /** A longer response is not read to its end, and its connection is not used again. */
 const MAX_RESPONSE_BYTES = 65_536
 
 /** Posts messages to a URL, over connections that are kept. Does not follow redirects. */
-export class Webhook {
+export class WebhookSender implements Sender {
+  readonly limit: number
+  readonly isBatch = false
+  readonly firstDelayMs: number
+  readonly #config: WebhookConfig
   readonly #url: URL
   readonly #headers: Record<string, string>
   readonly #timeoutMs: number
   readonly #agent: HttpAgent | HttpsAgent
 
-  constructor({ url, headers, timeout, concurrency }: WebhookConfig) {
+  constructor(config: WebhookConfig) {
+    const { url, headers, timeout, concurrency, firstDelay } = config
+    this.#config = config
+    this.limit = concurrency
+    this.firstDelayMs = firstDelay
     this.#url = new URL(url)
     this.#headers = { ...headers, 'content-type': 'application/json' }
     this.#timeoutMs = timeout
@@ -28,8 +39,20 @@ export class Webhook {
     this.#agent = this.#url.protocol === 'https:' ? new HttpsAgent(settings) : new HttpAgent(settings)
   }
 
+  isGivenUp({ receivedAtMs }: DueDelivery, attempts: number, nowMs: number, wasPaused: boolean): boolean {
+    const { giveUpAfterHours, maxAttempts } = this.#config
+    if (maxAttempts !== undefined && attempts >= maxAttempts) return true
+    // A failure during a pause says nothing about the delivery, so it gets more time.
+    const hours = giveUpAfterHours * (wasPaused ? PATIENCE_WHILE_PAUSED : 1)
+    return nowMs - receivedAtMs >= hours * HOUR_MS
+  }
+
+  async send(deliveries: readonly DueDelivery[], signal: AbortSignal): Promise<AttemptResult[]> {
+    return Promise.all(deliveries.map((delivery) => this.#attempt(delivery, signal)))
+  }
+
   /** Never rejects. The timeout is for the whole response, but once its status is known, the status is the result. */
-  async post(delivery: ClaimedDelivery, signal: AbortSignal): Promise<AttemptResult> {
+  async #attempt(delivery: DueDelivery, signal: AbortSignal): Promise<AttemptResult> {
     try {
       const status = await this.#post(delivery, signal, true)
       if (status >= 200 && status < 300) return { result: 'delivered' }
@@ -41,7 +64,7 @@ export class Webhook {
   }
 
   /** @param isAgain Whether to try again if the server has closed a kept connection in the meantime. */
-  #post(delivery: ClaimedDelivery, signal: AbortSignal, isAgain: boolean): Promise<number> {
+  #post(delivery: DueDelivery, signal: AbortSignal, isAgain: boolean): Promise<number> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(new Error('closed'))
       const sent = this.#request({

@@ -14,7 +14,9 @@ export interface FaultOptions {
   hang?: boolean | undefined
   /** Whether the connection ends with a TCP reset. */
   reset?: boolean | undefined
-  /** Number of requests that get the fault; default 1. Null or Infinity means all. */
+  /** Milliseconds for which requests get the fault, at most 86,400,000; default: until it is removed or used up. */
+  forMs?: number | undefined
+  /** Number of requests that get the fault; default 1; with `forMs`, all. Null or Infinity means all. */
   times?: number | null | undefined
   /** Probability that a matching request gets the fault, from 0 to 1; default 1. */
   chance?: number | undefined
@@ -33,6 +35,8 @@ export interface FaultRule {
   delay: number
   hang: boolean
   reset: boolean
+  /** The end of `forMs`, ISO-8601; null if there is none. */
+  until: string | null
   /** Null if the number of requests is not limited. */
   times: number | null
   /** Number of requests that will still get the fault; null if it is not limited. */
@@ -45,14 +49,13 @@ export interface FaultRule {
 /** The active faults, as `GET /api/faults` returns them. */
 export interface FaultState {
   rules: FaultRule[]
-  /** Probability that a request to `/v1` gets status 503. */
-  failRate: number
   /** Number of requests that have got a fault so far. */
   injected: number
 }
 
 const MAX_RULES = 1000
 const MAX_DELAY_MS = 600_000
+const MAX_DURATION_MS = 86_400_000
 
 /** A fault that cannot be added. The message describes the problem. */
 export class FaultError extends Error {
@@ -64,34 +67,33 @@ export class Faults {
   readonly #clock: Clock
   #rules: FaultRule[] = []
   #lastId = 0
-  #failRate = 0
   #injected = 0
 
   constructor(clock: Clock) {
     this.#clock = clock
   }
 
-  set failRate(value: number) {
-    this.#failRate = inRange('failRate', value, 0, 1)
+  get active(): number {
+    return this.#current.length
   }
 
-  /** The share of failing requests (`failRate`) counts as one fault. */
-  get active(): number {
-    return this.#rules.length + (this.#failRate > 0 ? 1 : 0)
+  /** Without those whose time is over. */
+  get #current(): FaultRule[] {
+    if (this.#rules.some(({ until }) => until !== null)) {
+      const now = new Date(this.#clock.now()).toISOString()
+      this.#rules = this.#rules.filter(({ until }) => until === null || until > now)
+    }
+    return this.#rules
   }
 
   state(): FaultState {
-    return {
-      rules: this.#rules.map((rule) => ({ ...rule })),
-      failRate: this.#failRate,
-      injected: this.#injected,
-    }
+    return { rules: this.#current.map((rule) => ({ ...rule })), injected: this.#injected }
   }
 
   /** @throws FaultError when a value cannot be used. */
   add(options: FaultOptions): FaultRule {
-    if (this.#rules.length >= MAX_RULES) throw new FaultError(`at most ${MAX_RULES} faults can be set`)
-    const rule = readRule(String(this.#lastId + 1), options)
+    if (this.#current.length >= MAX_RULES) throw new FaultError(`at most ${MAX_RULES} faults can be set`)
+    const rule = readRule(String(this.#lastId + 1), options, this.#clock.now())
     this.#lastId++
     this.#rules.push(rule)
     return { ...rule }
@@ -106,7 +108,6 @@ export class Faults {
 
   clear(): void {
     this.#rules = []
-    this.#failRate = 0
   }
 
   /**
@@ -115,8 +116,7 @@ export class Faults {
    * @param sourceOf Called only when a fault is limited to a source.
    */
   take(path: string, sourceOf: () => string | undefined): FaultRule | undefined {
-    if (this.active === 0) return undefined
-    const rule = this.#rules.find((one) => this.#applies(one, path, sourceOf)) ?? this.#byRate(path)
+    const rule = this.#current.find((one) => this.#applies(one, path, sourceOf))
     if (rule === undefined) return undefined
     this.#injected++
     if (rule.remaining !== null) {
@@ -131,18 +131,14 @@ export class Faults {
     if (rule.source !== null && rule.source !== sourceOf()) return false
     return rule.chance >= 1 || this.#clock.random() < rule.chance
   }
-
-  #byRate(path: string): FaultRule | undefined {
-    if (this.#failRate === 0 || !path.startsWith('/v1/') || this.#clock.random() >= this.#failRate)
-      return undefined
-    return readRule('failRate', { status: 503, times: null, chance: this.#failRate })
-  }
 }
 
-function readRule(id: string, options: FaultOptions): FaultRule {
-  const { status, headers = {}, body, delay = 0, hang = false, reset = false, chance = 1 } = options
+function readRule(id: string, options: FaultOptions, nowMs: number): FaultRule {
+  const { status, headers = {}, body, delay = 0, hang = false, reset = false, chance = 1, forMs } = options
   const times =
-    options.times === null || options.times === Number.POSITIVE_INFINITY ? null : (options.times ?? 1)
+    options.times === null || options.times === Number.POSITIVE_INFINITY
+      ? null
+      : (options.times ?? (forMs === undefined ? 1 : null))
   if (status === undefined && !hang && !reset && delay === 0) {
     throw new FaultError('a fault needs one of status, delay, hang and reset')
   }
@@ -162,6 +158,10 @@ function readRule(id: string, options: FaultOptions): FaultRule {
     delay: inRange('delay', delay, 0, MAX_DELAY_MS),
     hang,
     reset,
+    until:
+      forMs === undefined
+        ? null
+        : new Date(nowMs + inRange('forMs', forMs, 1, MAX_DURATION_MS)).toISOString(),
     times: times === null ? null : inRange('times', times, 1, Number.MAX_SAFE_INTEGER, true),
     remaining: times,
     chance: inRange('chance', chance, 0, 1),

@@ -1,7 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-import { stringifyExact } from '../json/exact-json.ts'
-
 /** An error response, for handlers to throw. */
 export class HttpProblem extends Error {
   readonly status: number
@@ -23,6 +21,10 @@ export function requireMethod({ method = '' }: IncomingMessage, ...allowed: stri
   throw new HttpProblem(405, 'method', `expected ${allowed.join(' or ')}`, { allow: allowed.join(', ') })
 }
 
+export function notFound(): HttpProblem {
+  return new HttpProblem(404, 'not_found', 'there is nothing at this address')
+}
+
 export const SECURITY_HEADERS = {
   'x-content-type-options': 'nosniff',
   'cache-control': 'no-store',
@@ -36,7 +38,7 @@ export function replyJson(
   value: unknown,
   headers: Readonly<Record<string, string>> = {},
 ): void {
-  const body = stringifyExact(value)
+  const body = JSON.stringify(value)
   response.writeHead(status, { ...jsonHeaders(body), ...headers })
   response.end(body)
 }

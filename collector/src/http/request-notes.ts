@@ -1,11 +1,23 @@
-import type { ServerResponse } from 'node:http'
-import { MAX_REQUEST_BODY_BYTES, type RequestProblem } from '../store/ports.ts'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { gunzipSync } from 'node:zlib'
+import type { RequestProblem } from '../record.ts'
 import { redactBody } from './redact.ts'
 import type { HttpProblem } from './reply.ts'
 
+/** How much of a body is kept: all of it for nearly every request. */
+export const MAX_BODY_KEPT = 32 * 1024
+const MAX_ANSWER_CHARACTERS = 2048
+
+/** Counts every request, whether it is recorded or not. */
+export interface RequestCounter {
+  /** Status 0 means that there was no response. */
+  ended(status: number): void
+}
+
 /** The facts about a request, which become one line in the list of requests. */
 export class RequestNotes {
-  readonly id: string
+  /** Undefined in a process that records no requests. */
+  readonly id: string | undefined
   /** Behind a trusted proxy, the address that the proxy reports. */
   readonly address: string
   /** Null until the source is known. */
@@ -16,6 +28,7 @@ export class RequestNotes {
   inflatedBytes = 0
   events = 0
   accepted = 0
+  repeated = 0
   /** Ends when the request is handled, even if its client has hung up. */
   handling: Promise<unknown> | undefined
   problem: RequestProblem | null = null
@@ -26,7 +39,7 @@ export class RequestNotes {
   /** The body of the response, if it is a short text. */
   answer: string | null = null
 
-  constructor(id: string, address: string) {
+  constructor(id: string | undefined, address: string) {
     this.id = id
     this.address = address
   }
@@ -41,15 +54,34 @@ export class RequestNotes {
     const end = response.end
     response.end = ((...given: [unknown?]) => {
       const [body] = given
-      if (typeof body === 'string' && body.length <= MAX_REQUEST_BODY_BYTES) this.answer = redactBody(body)
+      if (typeof body === 'string' && body.length <= MAX_ANSWER_CHARACTERS) this.answer = redactBody(body)
       return Reflect.apply(end, response, given)
     }) as typeof end
+  }
+
+  /** Keeps the beginning of a body that was refused, as it was sent. */
+  sawBeginning({ headers }: IncomingMessage, beginning: Buffer): void {
+    if (this.body !== null) return
+    this.bodyBytes = Math.max(this.bodyBytes, Number(headers['content-length'] ?? 0) || 0, beginning.length)
+    const isGzip = headers['content-encoding']?.trim().toLowerCase() === 'gzip'
+    const text = isGzip ? inflated(beginning) : beginning
+    if (text !== undefined) this.tookBody(text)
+    this.bodyIsCut ||= beginning.length < this.bodyBytes
   }
 
   /** Keeps the beginning of the body for display, without write keys. */
   tookBody(body: Buffer): void {
     this.inflatedBytes = body.length
-    this.bodyIsCut = body.length > MAX_REQUEST_BODY_BYTES
-    this.body = redactBody(body.toString('utf8', 0, MAX_REQUEST_BODY_BYTES))
+    this.bodyIsCut = body.length > MAX_BODY_KEPT
+    this.body = redactBody(body.toString('utf8', 0, MAX_BODY_KEPT))
+  }
+}
+
+/** Undefined if the data are broken, or too large. */
+function inflated(data: Buffer): Buffer | undefined {
+  try {
+    return gunzipSync(data, { maxOutputLength: 16 * MAX_BODY_KEPT })
+  } catch {
+    return undefined
   }
 }

@@ -1,20 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
-import { ANSWER, type NewRequest, type RequestLog } from '../store/ports.ts'
-import { PerSecond } from './per-second.ts'
+import type { NewRequest } from '../store/new-request.ts'
 import { redactHeaders, redactPath } from './redact.ts'
-import { RequestNotes } from './request-notes.ts'
+import { type RequestCounter, RequestNotes } from './request-notes.ts'
+import type { BrokenRequest } from './server.ts'
 
-/** A client that retries for ever, or that needs no write key, must not fill the disk. */
-const MAX_REFUSED_PER_SECOND = 200
-const MAX_UNKNOWN_PER_SECOND = 200
-
-/** The response to a request that was never complete. */
-export interface BrokenRequest {
-  status: number
-  code: string
-  message: string
+/** Where records go. */
+export interface RequestLog {
+  nextRequestId(): string
+  /** Never throws and never waits. */
+  appendRequest(request: NewRequest): void
 }
 
 export interface RequestFacts {
@@ -26,30 +22,17 @@ export interface RequestFacts {
   brokenOff(): BrokenRequest | undefined
 }
 
-/** Counts every request, whether it is recorded or not. */
-export interface RequestCounter {
-  began(): void
-  /** Status 0 means that there was no response. */
-  ended(path: string, status: number): void
-  /** Counts a response on a connection without a valid request. */
-  broken(status: number): void
-}
-
 /** Records each request when it has ended. */
 export class RequestRecorder {
   readonly #log: RequestLog
   readonly #clock: Clock
-  readonly #counter: RequestCounter | undefined
+  readonly #counter: RequestCounter
   readonly #late = new Set<Promise<void>>()
-  readonly #refused: PerSecond
-  readonly #unknown: PerSecond
 
-  constructor(log: RequestLog, clock: Clock, counter?: RequestCounter) {
+  constructor(log: RequestLog, clock: Clock, counter: RequestCounter) {
     this.#log = log
     this.#clock = clock
     this.#counter = counter
-    this.#refused = new PerSecond(MAX_REFUSED_PER_SECOND, clock)
-    this.#unknown = new PerSecond(MAX_UNKNOWN_PER_SECOND, clock)
   }
 
   begin(
@@ -57,16 +40,15 @@ export class RequestRecorder {
     response: ServerResponse,
     { path, address, isWorthIt, brokenOff }: RequestFacts,
   ): RequestNotes {
-    const notes = new RequestNotes(this.#log.nextId(), address)
+    const notes = new RequestNotes(this.#log.nextRequestId(), address)
     const atMs = this.#clock.now()
     const startMs = this.#clock.monotonic()
-    this.#counter?.began()
     // The responses of `/token` and of the settings for browsers contain secrets.
     if (path.startsWith('/v1/') && !path.startsWith('/v1/projects')) notes.watch(response)
     response.once('close', () => {
       const broken = response.headersSent ? undefined : brokenOff()
       const status = response.headersSent ? response.statusCode : (broken?.status ?? 0)
-      this.#counter?.ended(path, status)
+      this.#counter.ended(status)
       if (!isWorthIt(status)) return
       if (broken !== undefined) notes.problem = { code: broken.code, message: broken.message }
       const facts = { path, atMs, status, durationMs: this.#clock.monotonic() - startMs }
@@ -96,10 +78,10 @@ export class RequestRecorder {
 
   /** Records a connection that sent no valid request. */
   broken(address: string, { status, code, message }: BrokenRequest): void {
-    this.#counter?.broken(status)
+    this.#counter.ended(status)
     this.#write({
       ...NOTHING,
-      id: this.#log.nextId(),
+      id: this.#log.nextRequestId(),
       atMs: this.#clock.now(),
       address,
       status,
@@ -108,9 +90,7 @@ export class RequestRecorder {
   }
 
   #write(line: NewRequest): void {
-    const isRefused = line.status === 0 || line.status >= 400
-    const limit = isRefused ? this.#refused : line.source === null ? this.#unknown : undefined
-    if (limit?.take() !== false) this.#log.append(line)
+    this.#log.appendRequest(line)
   }
 }
 
@@ -128,10 +108,12 @@ const NOTHING: Omit<NewRequest, 'id' | 'atMs' | 'address' | 'status' | 'problem'
   retryCount: null,
   events: 0,
   accepted: 0,
+  repeated: 0,
   fault: null,
   headers: {},
   body: null,
   bodyIsCut: false,
+  answer: null,
 }
 
 // Written as one object literal: spreading several objects takes several times as long, and this runs for every request.
@@ -141,11 +123,9 @@ function lineOf(
   { path, atMs, status, durationMs }: Pick<NewRequest, 'path' | 'atMs' | 'status' | 'durationMs'>,
 ): NewRequest {
   const { headers } = request
-  const kept = redactHeaders(request)
-  if (notes.answer !== null) kept[ANSWER] = notes.answer
   const retryCount = headers['x-retry-count']
   return {
-    id: notes.id,
+    id: notes.id ?? '',
     atMs,
     status,
     durationMs,
@@ -162,10 +142,12 @@ function lineOf(
     retryCount: typeof retryCount === 'string' && /^\d{1,9}$/.test(retryCount) ? Number(retryCount) : null,
     events: notes.events,
     accepted: notes.accepted,
+    repeated: notes.repeated,
     problem: notes.problem,
     fault: notes.fault,
-    headers: kept,
+    headers: redactHeaders(request),
     body: notes.body,
     bodyIsCut: notes.bodyIsCut,
+    answer: notes.answer,
   }
 }

@@ -4,7 +4,13 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { Clock } from '../clock.ts'
 import { STALL_MS } from './gone.ts'
 import { problemBody, SECURITY_HEADERS } from './reply.ts'
-import type { BrokenRequest } from './request-recorder.ts'
+
+/** The response to a request that was never complete. */
+export interface BrokenRequest {
+  status: number
+  code: string
+  message: string
+}
 
 /** Limits for connections. */
 export interface ServerLimits {
@@ -15,7 +21,7 @@ export interface ServerLimits {
   maxConnections: number
 }
 
-export const DEFAULT_LIMITS: ServerLimits = { headersMs: 10_000, requestMs: 30_000, maxConnections: 10_000 }
+export const DEFAULT_LIMITS: ServerLimits = { headersMs: 10_000, requestMs: 30_000, maxConnections: 1000 }
 
 const MAX_HEADER_BYTES = 16_384
 /** Longer than the idle timeout of common clients, so that the client closes an idle connection, not the server. */
@@ -32,17 +38,19 @@ const BACKLOG = 4096
 
 export interface RunningServer {
   address: AddressInfo
-  /** Closes each connection after its next response, so that clients open new connections, perhaps to another process. */
-  drain(): void
   /** Stops accepting connections, gives open requests this time to finish, and then closes the remaining connections. */
   close(graceMs: number): Promise<void>
 }
 
 export interface ServerHandlers {
   request(request: IncomingMessage, response: ServerResponse): void
-  connection(): void
   /** Called when a response was sent on a connection without a valid request. */
   broken(address: string, broken: BrokenRequest): void
+}
+
+/** Without a slash at the end. */
+export function urlOf({ address, family, port }: AddressInfo): string {
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
 }
 
 /** Rejects when the address is not available. */
@@ -114,7 +122,6 @@ export async function listen(
       // Node.js closes only the first response: others may wait behind it, if the client has not waited with its requests.
       for (const response of responses) if (response.socket === null) response.destroy().emit('close')
     })
-    handlers.connection()
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     const broken = answerBrokenRequest(error, socket, clock)
@@ -128,15 +135,11 @@ export async function listen(
     server.listen({ port, host, backlog: BACKLOG }, resolve)
   })
   server.removeAllListeners('error')
-  const drain = () => {
-    isEnding = true
-    for (const response of openResponses) endConnectionAfter(response)
-  }
   return {
     address: server.address() as AddressInfo,
-    drain,
     async close(graceMs) {
-      drain()
+      isEnding = true
+      for (const response of openResponses) endConnectionAfter(response)
       await closeServer(server, unused, graceMs, clock)
       // A connection counts as closed slightly before its request is recorded.
       const cut = [...openResponses].filter(({ socket }) => socket !== null)

@@ -1,11 +1,13 @@
-import { type Inexact, stringifyExact, withExactNumbers } from '../json/exact-json.ts'
-import { INHERITED_FIELDS, type InheritedField, type InheritedFields } from '../store/inherited.ts'
+/**
+ * The fields of a batch that its messages inherit. They are merged one level deep: for each key, the value in the message replaces
+ * the inherited value.
+ */
+export const INHERITED_FIELDS = ['context', 'integrations'] as const
+export type InheritedField = (typeof INHERITED_FIELDS)[number]
 
 /** The fields that a batch passes on to its items. */
 export interface Inheritance {
-  fields: InheritedFields
-  /** The fields as JSON, for the store. */
-  text: string
+  fields: { [field in InheritedField]?: Readonly<Record<string, unknown>> }
   bytes: number
   /** How many bytes the further messages of the batch may have, each with the fields that it inherits. */
   roomBytes: number
@@ -29,23 +31,19 @@ export function fits(inheritance: Inheritance | undefined, itemBytes: number, ma
  * Returns undefined if the batch passes on no fields.
  *
  * @param bodyBytes Size of the decompressed body.
- * @param inexact The fields of the batch, if they have numbers that JavaScript cannot represent.
  */
 export function inheritanceOf(
   batch: { [field in InheritedField]: unknown },
   bodyBytes: number,
-  inexact?: Inexact,
 ): Inheritance | undefined {
-  const fields: InheritedFields = {}
+  const fields: Inheritance['fields'] = {}
   for (const field of INHERITED_FIELDS) {
     const value = batch[field]
     if (isFilled(value)) fields[field] = value
   }
   if (Object.keys(fields).length === 0) return undefined
-  const text =
-    inexact === undefined ? JSON.stringify(fields) : stringifyExact(withExactNumbers(fields, inexact.exact))
-  const roomBytes = Math.max(MERGED_BYTES, MERGED_TIMES * bodyBytes)
-  return { fields, text, bytes: Buffer.byteLength(text), roomBytes }
+  const bytes = Buffer.byteLength(JSON.stringify(fields))
+  return { fields, bytes, roomBytes: Math.max(MERGED_BYTES, MERGED_TIMES * bodyBytes) }
 }
 
 function isFilled(value: unknown): value is Record<string, unknown> {

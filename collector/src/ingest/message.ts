@@ -1,11 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { isoTime } from '../iso-time.ts'
-import { exactDigits, stringifyExact, withExactNumbers } from '../json/exact-json.ts'
+import type { SentDifference } from '../new-event.ts'
 import { idText, isBlank, textOrNull } from '../plain-text.ts'
 import { type EventTexts, isKind, type Kind, type Reason, textsOf, type Warning } from '../record.ts'
-import type { InheritedField } from '../store/inherited.ts'
-import type { SentDifference } from '../store/ports.ts'
-import { fits, type Inheritance } from './inheritance.ts'
+import { fits, type Inheritance, type InheritedField } from './inheritance.ts'
 import { type ReadTime, readTime } from './timestamp.ts'
 
 /** The fields of a message that the service reads. A client may send any value in them. */
@@ -53,10 +51,8 @@ export interface ReadMessage extends EventTexts {
   timestampMs: number
   /** The `integrations` of the message, followed by those of the batch. */
   integrations: ReadonlyArray<Readonly<Record<string, unknown>>>
-  /** JSON text of the message as it is stored, without inherited fields. */
+  /** JSON text of the message as it is stored. */
   body: string
-  /** JSON text of the fields that the message inherits from its batch. */
-  inherited: string | undefined
   /** The difference between the stored message and the message that was sent. */
   sent: SentDifference
   warnings: Warning[]
@@ -64,6 +60,11 @@ export interface ReadMessage extends EventTexts {
 
 /** The last time that a `Date` can represent. */
 const MAX_DATE_MS = 8.64e15
+
+/** Earlier times are usually seconds where milliseconds belong, or a clock that was never set. */
+const EARLIEST_MS = Date.UTC(2000, 0, 1)
+/** Later times are usually a wrong clock. */
+const FUTURE_MS = 86_400_000
 
 /** The specification requires fewer than 100 characters. */
 const MESSAGE_ID_CHARACTERS = 99
@@ -74,9 +75,14 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** PHP writes an empty map as an empty list. */
+function isEmptyList(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 0
+}
+
 /** Null counts as a missing value. Any other value that is not an object is a mistake, and is reported. */
 function isObjectOrAbsent(value: unknown): boolean {
-  return value === undefined || value === null || isObject(value)
+  return value === undefined || value === null || isObject(value) || isEmptyList(value)
 }
 
 const CONTROLS = /\p{Cc}/u
@@ -109,19 +115,6 @@ function isDirect(context: unknown): boolean | undefined {
   return isObject(context) && Object.hasOwn(context, 'direct') ? context['direct'] === true : undefined
 }
 
-/** Returns the message with exact text for ids that are too large for a JavaScript number. */
-function withDigits(message: Incoming, exact: Incoming): Incoming {
-  const digits = (field: 'userId' | 'anonymousId' | 'groupId' | 'previousId') =>
-    typeof message[field] === 'number' ? (exactDigits(exact[field]) ?? message[field]) : message[field]
-  return {
-    ...message,
-    userId: digits('userId'),
-    anonymousId: digits('anonymousId'),
-    groupId: digits('groupId'),
-    previousId: digits('previousId'),
-  }
-}
-
 /** Returns the first rule that a message breaks. The rules are in the order in which a developer would check them. */
 function judge(kind: Kind | null, message: Incoming): Reason | null {
   if (kind === null) return 'bad_type'
@@ -145,19 +138,17 @@ function judge(kind: Kind | null, message: Incoming): Reason | null {
  * Decides whether the service accepts a message, and brings the message into its stored form.
  *
  * Moves `timestamp` by the difference between `sentAt` and the time of receipt, and keeps the original time in
- * `originalTimestamp`. Inherited fields count towards the size of the message, but are not copied into it.
+ * `originalTimestamp`.
  *
  * @param item The parsed message. It is changed in place, because a copy would take too long at full load.
  * @param pathKind The kind that the path of the request names; undefined in a batch, where each message has its own type.
- * @param itemBytes Size of the message as it was sent.
- * @param exact The message as `parseExact` returns it, if it has numbers that JavaScript cannot represent exactly.
+ * @param itemBytes Size of the message; 0 if it is known to be within the limit.
  */
 export function readMessage(
   item: unknown,
   pathKind: Kind | undefined,
   envelope: Envelope,
   itemBytes: number,
-  exact?: unknown,
 ): ReadMessage {
   if (!isObject(item)) return noMessage(item, envelope)
   const message: Incoming = item
@@ -166,8 +157,6 @@ export function readMessage(
   const isTooLarge = !fits(inheritance, itemBytes, MAX_EVENT_BYTES)
   const reason = judge(kind, message) ?? (isTooLarge ? 'event_too_large' : null)
   const draft = new Draft(message)
-  // Ids may be 64-bit numbers. If they were rounded, ids of different users could become equal.
-  const ids = exact === undefined ? message : withDigits(message, exact as Incoming)
   const warnings = [...envelope.warnings]
 
   // The write key is a credential, so it is never stored with the message.
@@ -177,31 +166,32 @@ export function readMessage(
   // A message that is too large only with its inherited fields is stored without corrections, to save time: a batch may have
   // thousands of such messages.
   const timestampMs = isTooLarge ? envelope.receivedAtMs : correctTime(draft, envelope, warnings)
+  const messageId = textOrNull(message.messageId)
   if (reason === null && typeof message.messageId !== 'string') {
     // Events and deliveries are deduplicated by their messageId.
     draft.set('messageId', `collector-${randomUUID()}`)
   }
   const outer = reason === 'bad_field' || isTooLarge ? undefined : inheritance?.fields
+  const integrations = [message.integrations, outer?.integrations].filter(isObject)
   if (reason !== 'bad_field' && !isTooLarge) {
+    const isFromDevice = isDirect(message.context) ?? isDirect(outer?.context)
     draft.complete('context', outer?.context)
     draft.complete('integrations', outer?.integrations)
-    if (isDirect(message.context) ?? isDirect(outer?.context)) {
-      draft.setIn('context', 'ip', envelope.remoteAddress)
-    }
+    for (const field of ['properties', 'traits'] as const) draft.mapOf(field)
+    if (isFromDevice) draft.setIn('context', 'ip', envelope.remoteAddress)
   }
   if (!isTooLarge) draft.set('receivedAt', envelope.receivedAt)
 
   return {
     reason,
     kind,
-    name: displayName(kind, ids),
-    userId: idText(ids.userId),
-    anonymousId: idText(ids.anonymousId),
-    messageId: textOrNull(message.messageId),
+    name: displayName(kind, message),
+    userId: idText(message.userId),
+    anonymousId: idText(message.anonymousId),
+    messageId: messageId ?? textOrNull(message.messageId),
     timestampMs,
-    integrations: [message.integrations, outer?.integrations].filter(isObject),
-    body: exact === undefined ? JSON.stringify(message) : stringifyExact(withExactNumbers(message, exact)),
-    inherited: outer === undefined ? undefined : inheritance?.text,
+    integrations,
+    body: JSON.stringify(message),
     sent: draft.difference,
     warnings,
   }
@@ -216,7 +206,6 @@ function noMessage(item: unknown, { receivedAt, receivedAtMs, warnings }: Envelo
     timestampMs: receivedAtMs,
     integrations: [],
     body: JSON.stringify({ item, receivedAt }),
-    inherited: undefined,
     sent: { added: [], changed: {}, removed: [] },
     warnings: [...warnings],
   }
@@ -235,6 +224,7 @@ function correctTime(draft: Draft, envelope: Envelope, warnings: Warning[]): num
     const sentAtMs = sentAt === envelope.sentAt ? envelope.sentAtMs : readTime(sentAt)?.ms
     const correctedMs = original.ms + (sentAtMs === undefined ? 0 : receivedAtMs - sentAtMs)
     timestampMs = Math.abs(correctedMs) <= MAX_DATE_MS ? correctedMs : original.ms
+    if (timestampMs < EARLIEST_MS || timestampMs > receivedAtMs + FUTURE_MS) warnings.push('timestamp_far')
   } else if (given !== undefined && given !== null) {
     warnings.push('timestamp')
   }
@@ -268,26 +258,30 @@ class Draft {
     delete this.message[field]
   }
 
-  /** Ensures that the message has this field as an object, or inherits it from the batch. */
-  complete(field: InheritedField, outer: object | undefined): void {
-    if (isObject(this.message[field])) return
-    if (outer === undefined) return this.set(field, {})
-    if (!Object.hasOwn(this.message, field)) return
-    this.difference.changed[field] = this.message[field]
-    delete this.message[field]
+  /** Ensures that the message has this field as an object, with the keys that it inherits from the batch. */
+  complete(field: InheritedField, outer: Readonly<Record<string, unknown>> | undefined): void {
+    const own = this.message[field]
+    if (!isObject(own)) return this.set(field, { ...outer })
+    if (outer === undefined) return
+    for (const key of Object.keys(outer)) {
+      if (!Object.hasOwn(own, key)) this.difference.added.push(`${field}.${key}`)
+    }
+    // Spread syntax defines own properties, so a key "__proto__" does not set the prototype.
+    this.message[field] = { ...outer, ...own }
+  }
+
+  /** An empty list counts as an empty map. */
+  mapOf(field: 'properties' | 'traits'): void {
+    if (isEmptyList(this.message[field])) this.set(field, {})
   }
 
   /** Sets a key of a field. {@link Draft.complete} must be called first. */
   setIn(field: InheritedField, key: string, value: unknown): void {
-    const own = this.message[field] as Record<string, unknown> | undefined
-    if (own !== undefined) {
+    const own = this.message[field] as Record<string, unknown>
+    // A field that the client did not send has no keys of its own.
+    if (!this.difference.added.includes(field))
       this.#note(`${field}.${key}`, Object.hasOwn(own, key), own[key], value)
-      own[key] = value
-    } else {
-      // The field is new, unless `complete` has already noted it as changed.
-      if (!Object.hasOwn(this.difference.changed, field)) this.difference.added.push(field)
-      this.message[field] = { [key]: value }
-    }
+    own[key] = value
   }
 
   #note(path: string, isThere: boolean, before: unknown, after: unknown): void {

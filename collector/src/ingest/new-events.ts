@@ -2,9 +2,8 @@ import type { Caller } from '../auth/caller.ts'
 import type { Source } from '../auth/sources.ts'
 import type { Config } from '../config/schema.ts'
 import { planDeliveries } from '../destinations/select.ts'
-import { type Inexact, rounded } from '../json/exact-json.ts'
+import type { NewEvent } from '../new-event.ts'
 import { isKind, type Kind, type Reason, textsOf, type Violation } from '../record.ts'
-import type { NewEvent } from '../store/ports.ts'
 import { type Envelope, type ReadMessage, readMessage } from './message.ts'
 import type { RefusedItem } from './read-request.ts'
 
@@ -22,25 +21,20 @@ export interface RequestContext {
   caller: KnownCaller
   config: Config
   plan: PlanChecker | undefined
-  requestId: string
+  /** Undefined in a process that records no requests. */
+  requestId: string | undefined
 }
 
 /**
  * For a message of a request that gets 200. Other requests need `refusedMessage`.
  *
- * @param bytes Size of the message as it was sent.
- * @param inexact The message, if it has numbers that JavaScript cannot represent.
+ * @param bytes Size of the message.
+ * @param isRounded Whether a number of the message was rounded.
  */
-export function newEvent(
-  given: unknown,
-  bytes: number,
-  context: RequestContext,
-  inexact?: Inexact,
-): NewEvent {
+export function newEvent(item: unknown, bytes: number, context: RequestContext, isRounded = false): NewEvent {
   const { pathKind, envelope, caller, config, plan, requestId } = context
-  const item = inexact?.isOutOfRange ? rounded(inexact.exact) : given
-  const message = readMessage(item, pathKind, envelope, bytes, inexact?.exact)
-  if (inexact?.isOutOfRange && !message.warnings.includes('number')) message.warnings.push('number')
+  const message = readMessage(item, pathKind, envelope, bytes)
+  if (isRounded) message.warnings.push('number')
   const source = caller.outcome === 'source' ? caller.source : undefined
   const reason = callerReason(caller, config) ?? message.reason
   const { kind, name, userId, anonymousId, messageId, timestampMs, body, sent, warnings } = message
@@ -59,9 +53,8 @@ export function newEvent(
     receivedAtMs: envelope.receivedAtMs,
     receivedAt: envelope.receivedAt,
     deliveries: reason === null ? planFor(source, message, envelope.receivedAtMs, config) : [],
-    requestId,
   }
-  if (message.inherited !== undefined) event.inherited = message.inherited
+  if (requestId !== undefined) event.requestId = requestId
   if (warnings.length > 0) event.warnings = warnings
   if (plan === undefined || reason !== null || message.kind === null) return event
   const violations = plan.check(message.kind, message.name, item as object)
@@ -108,16 +101,17 @@ export function refusedRequest(
   path: Kind | 'batch',
   receivedAtMs: number,
   source: string,
-  requestId: string,
+  requestId: string | undefined,
 ): NewEvent {
-  return { ...emptyEvent(path, receivedAtMs), reason, source, requestId }
+  const event = { ...emptyEvent(path, receivedAtMs), reason, source }
+  return requestId === undefined ? event : { ...event, requestId }
 }
 
 export function refusedMessage(
   { value, reason }: RefusedItem,
   receivedAtMs: number,
   source: string,
-  requestId: string,
+  requestId: string | undefined,
 ): NewEvent {
   const event = refusedRequest(reason, 'batch', receivedAtMs, source, requestId)
   const type = (value as { type?: unknown } | null)?.type

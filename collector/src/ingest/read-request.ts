@@ -1,9 +1,7 @@
 import { isUtf8 } from 'node:buffer'
-import { type Inexact, mayBeInexact, parseInexact } from '../json/exact-json.ts'
 import { findJsonError, position } from '../json/json-error.ts'
-import { type JsonShape, type Slice, scanJson } from '../json/scan-json.ts'
-import { type Kind, REASONS, type Reason, type Warning } from '../record.ts'
-import type { RequestProblem } from '../store/ports.ts'
+import { roundedItems } from '../json/rounded.ts'
+import { type Kind, REASONS, type Reason, type RequestProblem, type Warning } from '../record.ts'
 import { MAX_EVENT_BYTES } from './message.ts'
 import { readTime } from './timestamp.ts'
 
@@ -13,8 +11,7 @@ const MAX_JSON_DEPTH = 64
 /** Limited, because even a tiny message costs time. */
 const MAX_ITEMS = 5000
 
-const LIMITS = { maxDepth: MAX_JSON_DEPTH, maxItems: MAX_ITEMS, maxItemBytes: MAX_EVENT_BYTES }
-const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
+const BYTE_ORDER_MARK = '\ufeff'
 
 export interface TrackingRequest {
   writeKey: unknown
@@ -23,12 +20,10 @@ export interface TrackingRequest {
   context: unknown
   integrations: unknown
   items: unknown[]
-  /** The place of each message in the body. */
-  slices: readonly Slice[]
-  /** The body, if it may have numbers that JavaScript cannot represent. */
-  inexactBody: Buffer | undefined
-  /** The fields of a batch except its messages, if they have such numbers. */
-  inexact: Inexact | undefined
+  /** Size of each message; undefined if all are within the limit because the body is. */
+  sizes: readonly number[] | undefined
+  /** Indexes of the messages with a number that was rounded. */
+  rounded: ReadonlySet<number>
   /** Warnings about every message of the request. */
   warnings: Warning[]
 }
@@ -50,136 +45,108 @@ export function maxBodyBytes(path: Kind | 'batch'): number {
 }
 
 /** Creates a refusal without a position in the body. */
-export function refusal(refused: Reason): BadRequest {
-  return { refused, problem: { code: refused, message: REASONS[refused] } }
+export function refusal(refused: Reason, message: string = REASONS[refused]): BadRequest {
+  return { refused, problem: { code: refused, message } }
 }
 
 /**
- * The size of a message in a batch is the number of its bytes in the body. If one message is over the limit, the service
- * refuses the whole batch with 400, so no message of the batch may be accepted.
+ * The size of a message in a batch is that of its JSON without white space. If one message is over the limit, the service refuses
+ * the whole batch with 400, so no message of the batch may be accepted.
  */
 export function readRequest(body: Buffer, path: Kind | 'batch'): TrackingRequest | BadRequest {
-  const hasMark = body.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)
-  const bytes = hasMark ? body.subarray(BYTE_ORDER_MARK.length) : body
-  const shape = scanJson(bytes, LIMITS)
-  if (shape.tooDeepAt !== undefined) return refusedAt('too_deep', bytes, shape.tooDeepAt)
-  if (!isUtf8(bytes))
-    return refusedAt('invalid_json', bytes, invalidUtf8At(bytes), 'the body is not UTF-8 here')
+  if (!isUtf8(body)) return notUtf8(body)
+  const whole = body.toString('utf8')
+  const hasMark = whole.startsWith(BYTE_ORDER_MARK)
+  const text = hasMark ? whole.slice(1) : whole
   let parsed: unknown
-  let inexactBody: Buffer | undefined
   try {
-    const text = bytes.toString('utf8')
     parsed = JSON.parse(text)
-    if (mayBeInexact(text)) inexactBody = bytes
   } catch {
-    return notJson(bytes)
+    return notJson(text)
   }
+  if (isDeeper(parsed, MAX_JSON_DEPTH)) return refusal('too_deep')
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return refusal('not_an_object')
   const warnings: Warning[] = hasMark ? ['byte_order_mark'] : []
   const { batch, writeKey, sentAt, context, integrations } = parsed as Record<string, unknown>
   if (path !== 'batch') {
     // A single message has `sentAt`, `context` and `integrations` itself.
-    const slices = [{ start: 0, end: bytes.length }]
-    return {
-      writeKey,
-      sentAt: undefined,
-      context: undefined,
-      integrations: undefined,
-      items: [parsed],
-      slices,
-      inexactBody,
-      inexact: undefined,
-      warnings,
-    }
+    const own = { sentAt: undefined, context: undefined, integrations: undefined, items: [parsed] }
+    const rounded = roundedItems(text, (value) => [value])?.items ?? new Set()
+    return { writeKey, ...own, sizes: undefined, rounded, warnings }
   }
   if (!Array.isArray(batch)) return refusal('batch_not_an_array')
   // After a 200, the client would believe that the messages over the limit were delivered too.
   if (batch.length > MAX_ITEMS) return refusal('too_many_items')
-  if (shape.largeItems.size > 0) return tooLarge(bytes, batch, shape)
+  const hasInherited = context !== undefined || integrations !== undefined
+  const isMeasured = body.length > MAX_EVENT_BYTES || hasInherited
+  const sizes = isMeasured ? batch.map((item) => Buffer.byteLength(JSON.stringify(item))) : undefined
+  if (sizes?.some((bytes) => bytes > MAX_EVENT_BYTES)) return tooLarge(batch, sizes)
   // Each message gets a copy of `sentAt`, so a long text in it would multiply.
   const isTime = readTime(sentAt) !== undefined
   const isLeftOut = !isTime && sentAt !== undefined && sentAt !== null
   if (isLeftOut || !isObjectOrAbsent(context) || !isObjectOrAbsent(integrations)) warnings.push('batch_field')
-  const inexact = inexactBody && parseInexact(textAround(inexactBody, shape.items))
-  if (inexact?.isOutOfRange) warnings.push('number')
+  const rounded = roundedItems(text, (value) => (value as { batch: unknown[] }).batch)
+  if (rounded?.isAround) warnings.push('number')
   return {
     writeKey,
     sentAt: isTime ? (sentAt as string) : undefined,
     context,
     integrations,
     items: batch,
-    slices: shape.items,
-    inexactBody,
-    inexact,
+    sizes,
+    rounded: rounded?.isAround ? new Set() : (rounded?.items ?? new Set()),
     warnings,
   }
 }
 
-/** The text of a batch without its messages. */
-function textAround(bytes: Buffer, items: readonly Slice[]): string {
-  const [first, last] = [items[0], items.at(-1)]
-  if (first === undefined || last === undefined) return bytes.toString('utf8')
-  return bytes.toString('utf8', 0, first.start) + bytes.toString('utf8', last.end)
+/** Recursive, but never deeper than the limit. */
+function isDeeper(value: unknown, limit: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if (limit === 0) return true
+  for (const one of Array.isArray(value) ? value : Object.values(value)) {
+    if (typeof one === 'object' && isDeeper(one, limit - 1)) return true
+  }
+  return false
 }
 
 function isObjectOrAbsent(value: unknown): boolean {
-  return value === undefined || (typeof value === 'object' && !Array.isArray(value))
+  if (Array.isArray(value)) return value.length === 0
+  return value === undefined || typeof value === 'object'
 }
 
-function tooLarge(bytes: Buffer, batch: readonly unknown[], { largeItems }: JsonShape): BadRequest {
-  const [[index, slice]] = largeItems as unknown as [[number, Slice]]
-  const size = `item ${index} has ${slice.end - slice.start} bytes, the limit is ${MAX_EVENT_BYTES}`
+function tooLarge(batch: readonly unknown[], sizes: readonly number[]): BadRequest {
+  const index = sizes.findIndex((bytes) => bytes > MAX_EVENT_BYTES)
   const items = batch.map((value, at): RefusedItem => {
-    return { value, reason: largeItems.has(at) ? 'event_too_large' : 'batch_refused' }
+    return { value, reason: (sizes[at] ?? 0) > MAX_EVENT_BYTES ? 'event_too_large' : 'batch_refused' }
   })
-  return { ...refusedAt('event_too_large', bytes, slice.start, size), items }
+  const message = `item ${index} has ${sizes[index]} bytes, the limit is ${MAX_EVENT_BYTES}`
+  return { ...refusal('event_too_large', message), items }
 }
 
-function notJson(bytes: Buffer): BadRequest {
-  const text = bytes.toString('utf8')
-  const mistake = findJsonError(text)
-  if (mistake === undefined) return refusal('invalid_json')
-  const { offset, line, column, message } = mistake
-  return {
-    refused: 'invalid_json',
-    problem: {
-      code: 'invalid_json',
-      message,
-      offset: Buffer.byteLength(text.slice(0, offset)),
-      line,
-      column,
-    },
+function notJson(text: string): BadRequest {
+  try {
+    const mistake = findJsonError(text)
+    if (mistake !== undefined) return refusedAt(text, mistake.offset, mistake.message)
+  } catch {
+    // The text is nested too deeply for the search, which is recursive.
   }
+  return refusal('invalid_json')
 }
 
-function refusedAt(
-  refused: Reason,
-  bytes: Buffer,
-  offset: number,
-  message: string = REASONS[refused],
-): BadRequest {
-  const text = bytes.toString('utf8', 0, offset)
-  const { line, column } = position(text, text.length)
-  return { refused, problem: { code: refused, message, offset, line, column } }
+/** The place is behind the characters that could be read. */
+function notUtf8(body: Buffer): BadRequest {
+  // The decoder replaces the first bytes that are not UTF-8 by U+FFFD, which a client may have sent too, as three bytes.
+  let at = -1
+  let text = body.toString('utf8')
+  do {
+    at = text.indexOf('\ufffd', at + 1)
+  } while (at >= 0 && isUtf8(body.subarray(0, Buffer.byteLength(text.slice(0, at)) + 3)))
+  text = text.slice(0, Math.max(0, at))
+  return refusedAt(text, text.length, 'the body is not UTF-8 here')
 }
 
-function invalidUtf8At(bytes: Buffer): number {
-  const decoder = new TextDecoder('utf-8', { fatal: true })
-  let low = 0
-  let high = bytes.length
-  // Finds the longest valid beginning by bisection. With `stream`, an incomplete character at the end is not an error.
-  while (low < high) {
-    const middle = Math.ceil((low + high) / 2)
-    try {
-      decoder.decode(bytes.subarray(0, middle), { stream: true })
-      low = middle
-    } catch {
-      high = middle - 1
-    }
-    // Flushes the decoder, so that it can be used again.
-    try {
-      decoder.decode()
-    } catch {}
-  }
-  return low
+function refusedAt(text: string, end: number, message: string): BadRequest {
+  const { line, column } = position(text, end)
+  const offset = Buffer.byteLength(text.slice(0, end))
+  return { refused: 'invalid_json', problem: { code: 'invalid_json', message, offset, line, column } }
 }

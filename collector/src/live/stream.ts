@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../clock.ts'
 import { HttpProblem, SECURITY_HEADERS } from '../http/reply.ts'
-import type { ChangeFeed } from '../store/ports.ts'
+import type { Changes } from '../store/changes.ts'
 import type { Stats } from './stats.ts'
 
 const TICK_MS = 250
@@ -27,7 +27,7 @@ export class LiveStream {
   readonly storeUnavailable: () => string | null
   /** Returns the number of active faults. */
   readonly faults: () => number
-  readonly #changes: ChangeFeed
+  readonly #changes: Changes
   readonly #clock: Clock
   readonly #clients = new Set<ServerResponse>()
   readonly #unsubscribe: () => void
@@ -39,7 +39,7 @@ export class LiveStream {
     stats: (sources: number) => Stats,
     storeUnavailable: () => string | null,
     faults: () => number,
-    changes: ChangeFeed,
+    changes: Changes,
     clock: Clock,
   ) {
     this.#stats = stats
@@ -47,9 +47,10 @@ export class LiveStream {
     this.faults = faults
     this.#changes = changes
     this.#clock = clock
-    this.#unsubscribe = changes.subscribe(() => {
+    const noteNews = () => {
       this.#hasNews = true
-    })
+    }
+    this.#unsubscribe = changes.subscribe({ committed: noteNews, changed: noteNews, cleared: noteNews })
   }
 
   /** @throws HttpProblem 503 when too many streams are open. */
@@ -98,7 +99,7 @@ export class LiveStream {
     const { process } = this
     const now = new Date(this.#clock.now()).toISOString()
     const message = {
-      ...this.#changes.state(),
+      ...this.#changes.state,
       process,
       now,
       storeUnavailable: this.storeUnavailable(),

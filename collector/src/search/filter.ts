@@ -12,7 +12,7 @@ type TextFilter = { [Field in keyof EventTexts]?: string }
 export interface EventFilter extends TextFilter {
   /** A search, for example `event:"Order Completed" properties.total>100 -source:web`. */
   q?: string
-  /** Default: accepted and rejected records. */
+  /** Default: all. A duplicate is `repeated`, and not `rejected`. */
   status?: EventSummary['status']
   reason?: string
   source?: string
@@ -24,8 +24,6 @@ export interface EventFilter extends TextFilter {
   text?: string
   /** Only records after this position: the `seq` of a record, or a cursor of the HTTP API. */
   after?: number | string
-  /** Only records before this position: the `seq` of a record, or a cursor of the HTTP API. */
-  before?: number | string
 }
 
 /** A filter with the order and the maximum number of records. */
@@ -39,7 +37,7 @@ export interface EventQuery extends EventFilter {
 const FIELDS = ['status', 'reason', 'source', 'type', 'event', ...TEXT_NAMES] as const
 
 /**
- * Leaves out `after` and `before`.
+ * Leaves out `after`.
  *
  * @throws SearchSyntaxError when `q` cannot be read.
  */

@@ -9,7 +9,7 @@ export function isPlace(key: string): boolean {
 }
 
 /**
- * The databases ignore case only for ASCII letters. So a text with other letters is also searched in lower case, in upper case,
+ * SQLite ignores case only for ASCII letters. So a text with other letters is also searched in lower case, in upper case,
  * and with a capital first letter.
  */
 export function caseVariants(text: string): string[] {

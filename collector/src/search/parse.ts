@@ -11,7 +11,7 @@ import {
 
 /** In UTF-16 code units. */
 export const MAX_SEARCH_CHARACTERS = 4000
-/** See `comparisonsOf`. They are also parameters of a statement, whose number stores limit. */
+/** See `comparisonsOf`. They are also parameters of a statement, whose number is limited. */
 const MAX_COMPARISONS = 200
 const MAX_DEPTH = 20
 

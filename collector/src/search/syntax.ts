@@ -1,4 +1,3 @@
-import { hasName } from '../error-name.ts'
 import { TEXT_FIELDS } from '../record.ts'
 
 /** A parsed search: the conditions that a record must meet. */
@@ -49,6 +48,7 @@ export const EVENT_VOCABULARY: Vocabulary = {
       ]),
     ),
     id: 'id',
+    person: 'person',
     source: 'source',
     status: 'status',
     reason: 'reason',
@@ -87,10 +87,6 @@ export class SearchSyntaxError extends Error {
     super(message)
     this.position = position
     this.length = length
-  }
-
-  static override [Symbol.hasInstance](value: unknown): boolean {
-    return hasName(value, 'SearchSyntaxError')
   }
 }
 

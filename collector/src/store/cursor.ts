@@ -1,5 +1,17 @@
-import { CursorError, type CursorOrSeq } from './event-reader.ts'
-import type { Cursor } from './ports.ts'
+/** The position at which a list continues. Opaque for clients. */
+export type Cursor = string
+export type CursorOrSeq = Cursor | number
+
+/** The store cannot have issued this cursor. */
+export class CursorError extends Error {
+  override readonly name = 'CursorError'
+  readonly cursor: string
+
+  constructor(cursor: string) {
+    super('expected a cursor')
+    this.cursor = cursor
+  }
+}
 
 /** Encoded, so that clients do not do arithmetic with cursors. */
 export function cursorOf(seq: number): Cursor {
@@ -7,7 +19,7 @@ export function cursorOf(seq: number): Cursor {
 }
 
 /** @throws CursorError for a text that `cursorOf` cannot have returned. */
-function seqOf(cursor: CursorOrSeq): number {
+export function seqOf(cursor: CursorOrSeq): number {
   if (typeof cursor === 'number') return cursor
   const match = /^1:(\d{1,15})$/.exec(Buffer.from(cursor, 'base64url').toString())
   // The comparison refuses other texts that base64url decodes to the same bytes.
@@ -15,44 +27,23 @@ function seqOf(cursor: CursorOrSeq): number {
   return Number(match[1])
 }
 
+/** A position in a list by time, in which several entries may have the same time. */
+export function timeCursorOf(timeMs: number, seq: number): Cursor {
+  return Buffer.from(`2:${timeMs}:${seq}`).toString('base64url')
+}
+
+/** @throws CursorError for a text that `timeCursorOf` cannot have returned. */
+export function timeAndSeqOf(cursor: Cursor): { timeMs: number; seq: number } {
+  const match = /^2:(-?\d{1,16}):(\d{1,15})$/.exec(Buffer.from(cursor, 'base64url').toString())
+  if (match === null) throw new CursorError(cursor)
+  return { timeMs: Number(match[1]), seq: Number(match[2]) }
+}
+
 /** Undefined for a text that cannot be the id of an event or a request. */
 export function numberOf(id: string): number | undefined {
   return /^[1-9]\d{0,15}$/.test(id) && Number.isSafeInteger(Number(id)) ? Number(id) : undefined
 }
 
-interface Limits {
-  after?: CursorOrSeq | undefined
-  before?: CursorOrSeq | undefined
-  cursor?: Cursor | undefined
-  between?: { afterSeq: number; beforeSeq: number }
-  order?: 'oldest' | 'newest'
-}
-
-/** Parameters of a query, with sequence numbers instead of cursors. */
-export type InNumbers<P> = Omit<P, 'after' | 'before' | 'cursor' | 'between'> & {
-  after?: number | undefined
-  before?: number | undefined
-}
-
-/**
- * Combines all limits into the sequence numbers `after` and `before`. Without `order`, newest first is assumed.
- *
- * @throws CursorError when a cursor is invalid.
- */
-export function inNumbers<P extends object>(parameters: P): InNumbers<P> {
-  const { after, before, cursor, between, ...rest } = parameters as P & Limits
-  const lows: number[] = []
-  const highs: number[] = []
-  if (after !== undefined) lows.push(seqOf(after))
-  if (before !== undefined) highs.push(seqOf(before))
-  if (cursor !== undefined) (rest.order === 'oldest' ? lows : highs).push(seqOf(cursor))
-  if (between !== undefined) {
-    lows.push(between.afterSeq)
-    highs.push(between.beforeSeq)
-  }
-  return {
-    ...rest,
-    after: lows.length === 0 ? undefined : Math.max(...lows),
-    before: highs.length === 0 ? undefined : Math.min(...highs),
-  } as InNumbers<P>
+export function numbersOf(ids: readonly string[]): number[] {
+  return [...new Set(ids.map(numberOf).filter((seq) => seq !== undefined))]
 }

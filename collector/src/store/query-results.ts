@@ -3,16 +3,16 @@ import type { EventSchema } from '../catalogue/samples.ts'
 import type { JsonSchema } from '../catalogue/schema.ts'
 import type { Help, Severity } from '../help.ts'
 import type { EventRecord, EventSummary, Message, Violation } from '../record.ts'
-import type { NewRequest } from './ports.ts'
+import type { NewRequest } from './new-request.ts'
 
 interface Page {
   /** Cursor of the next page; null = this is the last page. */
   next: string | null
   /** Cursor of the newest event or request when the page was read. */
   head: string
-  /** Whether the query finished within its time limit. */
+  /** Always true: an answer is whole. */
   isComplete: boolean
-  /** The time of receipt of the record at which the search stopped early; null when the query finished. */
+  /** Always null. */
   searchedTo: string | null
 }
 
@@ -30,10 +30,13 @@ export interface ShownProblem {
 }
 
 export interface RequestSummary
-  extends Omit<NewRequest, 'atMs' | 'events' | 'accepted' | 'problem' | 'headers' | 'body' | 'bodyIsCut'> {
+  extends Omit<
+    NewRequest,
+    'atMs' | 'events' | 'accepted' | 'repeated' | 'problem' | 'headers' | 'body' | 'bodyIsCut' | 'answer'
+  > {
   at: string
   code: string | null
-  events: { total: number; accepted: number; rejected: number }
+  events: { total: number; accepted: number; rejected: number; repeated: number }
   problem: ShownProblem | null
 }
 
@@ -92,8 +95,7 @@ export interface UserEntry {
   /** The traits `name` and `email` of the newest `identify` with traits; null = not known. */
   name: string | null
   email: string | null
-  /** Null when the time limit was reached before counting. */
-  count: number | null
+  count: number
   lastSeen: string
 }
 
@@ -161,18 +163,19 @@ export interface CatalogueEntry {
   name: string
   count: number
   accepted: number
-  /** Includes `repeated`, the harmless duplicates. */
+  /** Without `repeated`, the harmless duplicates. */
   rejected: number
   repeated: number
   firstSeen: string
   lastSeen: string
   sources: Array<{ name: string; count: number }>
   sparkline: number[]
-  /** Number of events from which the following counts come; with 0, they are null. */
+  /** Number of newest events from which the next two counts come; with 0, they are null. */
   sampled: number
   properties: number | null
   inconsistent: number | null
-  violations: number | null
+  /** Events that violate the plan, of all. */
+  violations: number
   isPlanned: boolean | null
   q: string
 }
@@ -186,8 +189,6 @@ export interface Catalogue {
 
 export interface InferredSchemas {
   schemas: EventSchema[]
-  /** The keys of the entries that could not be sampled in time. */
-  notSampled: string[]
   /** Whether there are no more entries than these. */
   isComplete: boolean
 }
@@ -195,7 +196,7 @@ export interface InferredSchemas {
 export interface CatalogueDetail extends CatalogueEntry {
   fields: FoundField[]
   example: EventRecord | null
-  schema: JsonSchema | null
+  schema: JsonSchema
 }
 
 export interface Step {
@@ -205,6 +206,8 @@ export interface Step {
   perSecond: number
   lost: number
   pending?: number
+  /** Of step `accepted`: events that were stored before. They are neither in `count` nor in `lost`. */
+  repeated?: number
 }
 
 export interface Loss {
@@ -223,7 +226,7 @@ export interface Overview {
   requests: { total: number; refused: number }
   steps: Step[]
   losses: Loss[]
-  /** `rejected` includes `repeated`: the events that were left out because the same event was stored before. */
+  /** `repeated`: the events that were left out because the same event was stored before. */
   series: Array<{ at: string; accepted: number; rejected: number; repeated: number }>
   isComplete: boolean
 }

@@ -1,9 +1,8 @@
-/** Lists are possible only in PostgreSQL. */
-export type SqlValue = string | number | null | readonly (string | number | null)[]
+export type SqlValue = string | number | null
 
 /** A statement or a part of one, with a `?` for each value. */
 export interface Sql {
-  readonly sql: string
+  readonly text: string
   readonly values: readonly SqlValue[]
 }
 
@@ -12,8 +11,8 @@ export function sql(texts: TemplateStringsArray, ...parts: ReadonlyArray<SqlValu
   let text = texts[0] ?? ''
   const values: SqlValue[] = []
   for (const [index, part] of parts.entries()) {
-    if (isSql(part)) {
-      text += part.sql
+    if (typeof part === 'object' && part !== null) {
+      text += part.text
       values.push(...part.values)
     } else {
       text += '?'
@@ -21,30 +20,45 @@ export function sql(texts: TemplateStringsArray, ...parts: ReadonlyArray<SqlValu
     }
     text += texts[index + 1] ?? ''
   }
-  return { sql: text, values }
+  return { text, values }
 }
 
 /** Not escaped. Must never contain data that a client sent. */
 export function raw(text: string): Sql {
-  return { sql: text, values: [] }
+  return { text, values: [] }
 }
 
-function isSql(part: SqlValue | Sql): part is Sql {
-  return typeof part === 'object' && part !== null && 'sql' in part
+export function allOf(parts: readonly Sql[]): Sql {
+  return joined(parts, ' AND ', 'TRUE')
 }
 
-/**
- * A query as a generator that yields each statement and is resumed with the rows of that statement. During long computations
- * between statements, it yields undefined, so that other work can run.
- *
- * The same generator can run synchronously, in turns with other queries on a shared thread, or on a connection to a server.
- */
-export type Query<T> = Generator<Sql | undefined, T, readonly unknown[]>
-
-export function* all<R>(statement: Sql): Query<R[]> {
-  return (yield statement) as R[]
+export function anyOf(parts: readonly Sql[]): Sql {
+  return joined(parts, ' OR ', 'FALSE')
 }
 
-export function* first<R>(statement: Sql): Query<R | undefined> {
-  return ((yield statement) as R[])[0]
+function joined(parts: readonly Sql[], by: string, none: string): Sql {
+  if (parts.length === 0) return raw(none)
+  if (parts.length === 1) return parts[0] as Sql
+  return {
+    text: `(${parts.map(({ text }) => text).join(by)})`,
+    values: parts.flatMap(({ values }) => values),
+  }
+}
+
+/** The rows with one of these numbers, however many. */
+export function among(column: string, numbers: readonly number[]): Sql {
+  return sql`${raw(column)} IN (SELECT value FROM json_each(${JSON.stringify(numbers)}))`
+}
+
+/** A range of times, milliseconds since the epoch, from `fromMs` (included) to `toMs` (excluded). */
+export interface TimeRange {
+  fromMs?: number | undefined
+  toMs?: number | undefined
+}
+
+export function within(column: string, { fromMs, toMs }: TimeRange): Sql {
+  const parts: Sql[] = []
+  if (fromMs !== undefined) parts.push(sql`${raw(column)} >= ${fromMs}`)
+  if (toMs !== undefined) parts.push(sql`${raw(column)} < ${toMs}`)
+  return allOf(parts)
 }

@@ -1,21 +1,22 @@
-import { parseExact } from '../json/exact-json.ts'
 import type { Message } from '../record.ts'
 
-/**
- * Parses the text of a stored message.
- *
- * @returns Null if there is no text, or if it is not a JSON object: another program may have written the event to the log. One
- *   event must not break a query for all.
- */
-export function storedMessage(
-  body: string | null,
-  parse: (text: string) => unknown = parseExact,
-): Message | null {
+/** Returns null if there is no text, or if it is not a JSON object: one damaged event must not break a query for all. */
+export function storedMessage(body: string | null): Message | null {
   if (body === null) return null
   try {
-    const value = parse(body)
+    const value: unknown = JSON.parse(body)
     return typeof value === 'object' && !Array.isArray(value) ? (value as Message | null) : null
   } catch {
     return null
+  }
+}
+
+/** As {@link storedMessage}, for other columns with JSON. */
+export function storedJson<T>(text: string | null, otherwise: T): T {
+  if (text === null) return otherwise
+  try {
+    return JSON.parse(text) as T
+  } catch {
+    return otherwise
   }
 }

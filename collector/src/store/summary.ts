@@ -1,7 +1,8 @@
 import { isoTime } from '../iso-time.ts'
-import { shortened } from '../json/exact-json.ts'
+import type { NewEvent } from '../new-event.ts'
 import {
   type DestinationOutcome,
+  type EventStatus,
   type EventSummary,
   isKind,
   type PreviewEntry,
@@ -11,8 +12,8 @@ import {
   type Warning,
 } from '../record.ts'
 import { pathText } from '../search/syntax.ts'
-import type { NewEvent } from './ports.ts'
-import { TEXT_COLUMNS, type TextColumn } from './tables.ts'
+import { TEXT_COLUMNS, type TextColumn } from './schema.ts'
+import { storedJson } from './stored-message.ts'
 
 /** The largest time that a `Date` can represent (ECMAScript, "Time Values and Time Range"). */
 const MAX_DATE_MS = 8.64e15
@@ -29,6 +30,11 @@ export function outcome(row: {
 }): DestinationOutcome {
   const { destination: name, state, reason, attempts } = row
   return reason === null ? { name, state, attempts } : { name, state, reason, attempts }
+}
+
+export function statusOf(reason: string | null): EventStatus {
+  if (reason === null) return 'accepted'
+  return reason === 'duplicate' ? 'repeated' : 'rejected'
 }
 
 function kindOf(value: string | null): EventSummary['type'] {
@@ -49,7 +55,7 @@ export function summaryOf(
     receivedAt: event.receivedAt,
     timestamp: isoTimeOf(event.timestampMs),
     source: event.source,
-    status: reason === null ? 'accepted' : 'rejected',
+    status: statusOf(reason),
     reason,
     type: event.kind,
     ...textsOf((field) => event[field]),
@@ -72,13 +78,11 @@ export interface EventRow extends Record<TextColumn, string | null> {
   warnings: string | null
   violations: string | null
   body: string | null
-  /** The `seq` of a row of the table `inherited`. */
-  inherited: number | null
 }
 
 const TEXTS = TEXT_COLUMNS.map((column) => `event.${column} AS ${column}`).join(', ')
 
-export const EVENT_ROW_COLUMNS = `event.seq AS seq, source.name AS source, reason, kind, ${TEXTS}, received_at, timestamp, request_id, warnings, violations, body, inherited`
+export const EVENT_ROW_COLUMNS = `event.seq AS seq, source, reason, kind, ${TEXTS}, received_at, timestamp, request_id, warnings, violations, body`
 
 export function summaryOfRow(
   row: EventRow,
@@ -89,18 +93,18 @@ export function summaryOfRow(
     id: String(row.seq),
     seq: row.seq,
     request: row.request_id === null ? null : String(row.request_id),
-    receivedAt: isoTime(row.received_at),
+    receivedAt: isoTimeOf(row.received_at),
     timestamp: isoTimeOf(row.timestamp),
     source: row.source,
-    status: row.reason === null ? 'accepted' : 'rejected',
+    status: statusOf(row.reason),
     reason: row.reason,
     type: kindOf(row.kind),
     ...textsOf((field) => row[TEXT_FIELDS[field].column]),
     preview: preview(message),
-    violations: row.violations === null ? 0 : (JSON.parse(row.violations) as unknown[]).length,
+    violations: storedJson<unknown[]>(row.violations, []).length,
     destinations: [...destinations].sort(failedFirst),
   }
-  if (row.warnings !== null) summary.warnings = JSON.parse(row.warnings) as Warning[]
+  if (row.warnings !== null) summary.warnings = storedJson<Warning[]>(row.warnings, [])
   return summary
 }
 
@@ -132,7 +136,7 @@ function collect(data: object, path: readonly string[], entries: PreviewEntry[])
     if (typeof value === 'object' && value !== null) {
       if (own.length <= PREVIEW_DEPTH) collect(value, own, entries)
     } else {
-      const shown = shortened(value, PREVIEW_CHARACTERS) as PreviewEntry['value']
+      const shown = typeof value === 'string' ? value.slice(0, PREVIEW_CHARACTERS) : value
       entries.push({ path: pathText(own), value: shown })
     }
   }

@@ -317,15 +317,10 @@ export function describeContract(newStore: () => string | Promise<string>): void
     await expect
       .poll(async () => (await get('/api/requests?q=agent:=HYPERLINK*')).body.requests.length)
       .toBe(1)
-    const all = await fetch(`${collector.url}/api/export/requests?q=status:400`)
-    const lines = (await all.text()).trim().split('\n')
-    const csv = await fetch(`${collector.url}/api/export/requests?q=agent:=HYPERLINK*&format=csv`)
+    const csv = await fetch(`${collector.url}/api/export/requests?q=agent:=HYPERLINK*`)
     const [headings, ...rows] = (await csv.text()).trimEnd().split('\r\n')
 
-    expect(all.headers.get('content-disposition')).toBe('attachment; filename="requests.ndjson"')
-    expect(lines.map((line) => JSON.parse(line))).toContainEqual(
-      expect.objectContaining({ status: 400, code: 'invalid_json', userAgent: '=HYPERLINK("x")' }),
-    )
+    expect(csv.headers.get('content-disposition')).toBe('attachment; filename="requests.csv"')
     expect(headings).toBe(
       'id,at,method,path,status,code,problem,source,address,userAgent,library,contentType,contentEncoding,bodyBytes,inflatedBytes,durationMs,retryCount,events,accepted,fault',
     )
@@ -334,7 +329,7 @@ export function describeContract(newStore: () => string | Promise<string>): void
   })
 
   test('a missing record gets 404, and a wrong parameter gets 400 with its name', async () => {
-    for (const path of ['events/999', 'requests/1', 'users/nobody', 'catalogue/Nothing']) {
+    for (const path of ['events/999', 'requests/999999', 'users/nobody', 'catalogue/Nothing']) {
       expect((await get(`/api/${path}`)).status).toBe(404)
     }
     expect((await get('/api/events?q=foo:bar')).body).toMatchObject({

@@ -5,7 +5,7 @@ import { createProgram } from '../../src/cli/program.ts'
 /** The program with these arguments and the settings of the environment. */
 const newProgram = (environment: Record<string, string>, ...args: string[]) => {
   const nothing = async () => 0
-  const commands = { collect: nothing, work: nothing, keygen: nothing, check: nothing, healthcheck: nothing }
+  const commands = { collect: nothing, tail: nothing, keygen: nothing, check: nothing, healthcheck: nothing }
   const program = createProgram(commands, () => {})
   const given = { ...environment }
   prepareEnvironment(program, given)

@@ -70,12 +70,7 @@ test('with strict settings, the TypeScript of the README and the types of the pa
 test('publint and attw find no problem', async () => {
   const [publint, attw] = await Promise.all([
     runTool('publint', ['--strict', project.tarball], project.folder),
-    // The entries that only trackpost-cluster and its like import are ES modules alone.
-    runTool(
-      'attw',
-      [project.tarball, '--exclude-entrypoints', 'ports', 'sql', 'conformance'],
-      project.folder,
-    ),
+    runTool('attw', [project.tarball], project.folder),
   ])
 
   expect(publint).toMatchObject({ code: 0, output: expect.stringContaining('All good') })

@@ -125,7 +125,7 @@ test('an active fault is seen on every screen, and can be limited to one source 
   const { collector, page } = await openWithFour()
   await page.goto(`${collector.url}/#/faults`)
   await page.getByLabel('Source').selectOption('shop')
-  await page.getByRole('button', { name: 'Set Outage' }).click()
+  await page.getByRole('button', { name: 'Set Outage', exact: true }).click()
   await page.locator('.rules .rule', { hasText: 'from shop' }).waitFor()
 
   await page.goto(`${collector.url}/#/users`)

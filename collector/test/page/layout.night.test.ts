@@ -52,6 +52,7 @@ const SCREENS = (eventId: string): Array<[name: string, at: string, ready: strin
   ['user', 'users?id=anna-7', '.person .event-rows'],
   ['catalogue', 'catalogue', '.entries'],
   ['entry', 'catalogue?key=track%3AOrder%20Completed', '.fields'],
+  ['changes', 'changes', '.nothing'],
   ['problems', 'problems', '.problem-card'],
   ['destinations', 'destinations', '.figures'],
   ['faults', 'faults', '.presets'],

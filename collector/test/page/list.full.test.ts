@@ -30,7 +30,7 @@ const wholeSelected = (page: Page) =>
     return isWhole ? selected?.querySelector('.title')?.textContent : undefined
   })
 
-test('arrow keys scroll a long list, and at its top new items are shown again', async () => {
+test('arrow keys scroll a long list, and at its top new items are shown again when the focus leaves', async () => {
   const collector = await openWithMany()
   const page = await openPage(collector)
   await row(page, 'Event 149').waitFor()
@@ -44,7 +44,78 @@ test('arrow keys scroll a long list, and at its top new items are shown again', 
   await page.keyboard.press('Home')
   await expect.poll(() => wholeSelected(page)).toBe('Event 149')
   await post(collector, '/v1/track', track({ event: 'Later' }))
+  await page.locator('.new-events', { hasText: '1 new event' }).waitFor()
+  expect(await wholeSelected(page)).toBe('Event 149')
+  await page.keyboard.press('Escape')
   await row(page, 'Later').waitFor()
+})
+
+test('no row moves under the pointer: while it is in the list, new events are counted above it', async () => {
+  const collector = await openWithMany()
+  const page = await openPage(collector)
+  await row(page, 'Event 149').waitFor()
+  const title = await page.locator('.screen-head h2').boundingBox()
+  const target = row(page, 'Event 147')
+  await target.hover()
+  const before = await target.boundingBox()
+
+  for (let n = 0; n < 8; n++) {
+    await post(collector, '/v1/track', track({ event: `Later ${n}` }))
+    await page.locator('.new-events', { hasText: new RegExp(`^\\s*${n + 1} new event`) }).waitFor()
+    expect(await target.boundingBox()).toEqual(before)
+  }
+  await page.mouse.down()
+  await page.mouse.up()
+  await panel(page).locator('h2', { hasText: 'Event 147' }).waitFor()
+  await page.keyboard.press('Escape')
+  // The button covers no row and moves none.
+  expect(await page.locator('.screen-head h2').boundingBox()).toEqual(title)
+  await page.locator('.new-events').click()
+  await row(page, 'Later 7').waitFor()
+  // With the pointer and the focus elsewhere, the list follows again.
+  await post(collector, '/v1/track', track({ event: 'Last' }))
+  await row(page, 'Last').waitFor()
+})
+
+test('a text that looks like a number is in quotes in the list, so that it is not taken for one', async () => {
+  const collector = await openCollector()
+  await post(
+    collector,
+    '/v1/track',
+    track({ event: 'Text', properties: { total: '49', ok: 'true', tea: 'Assam' } }),
+  )
+  await post(collector, '/v1/track', track({ event: 'Number', properties: { total: 49, ok: true } }))
+  const page = await openPage(collector)
+
+  const values = (event: string) => row(page, event).locator('.preview > span > bdi').allTextContents()
+  await row(page, 'Number').waitFor()
+  expect(await values('Text')).toEqual(['"49"', '"true"', 'Assam'])
+  expect(await values('Number')).toEqual(['49', 'true'])
+})
+
+test('Enter opens no row while the rows are still those of the search before', async () => {
+  const collector = await openWithMany()
+  const page = await openPage(collector)
+  await row(page, 'Event 149').waitFor()
+  let answer = () => {}
+  const held = new Promise<void>((resolve) => {
+    answer = resolve
+  })
+  await page.route('**/api/events?*event*', async (route) => {
+    await held
+    await route.continue()
+  })
+
+  await page.fill('main input[name=search]', 'event:"Event 3"')
+  await page.keyboard.press('Enter')
+  await page.locator('.list[aria-busy=true]').focus()
+  await page.keyboard.press('Enter')
+  expect(page.url()).not.toContain('open=')
+  answer()
+  await row(page, 'Event 3').waitFor()
+  await page.locator('.list[aria-busy=false]').focus()
+  await page.keyboard.press('Enter')
+  await panel(page).locator('h2', { hasText: 'Event 3' }).waitFor()
 })
 
 test('the row of the opened event is visible after following a link, after a click on Older, and when rows have two lines', async () => {

@@ -81,3 +81,21 @@ test('a long source name does not make its row in the catalogue higher', async (
   expect(await height('Long')).toBeLessThan(2 * ((await height('Short')) ?? 0))
   expect(await page.locator('.entries [title]', { hasText: 'a-source' }).getAttribute('title')).toBe(source)
 })
+
+test('what is gone cannot be tried again', async () => {
+  const collector = await openCollector()
+  await post(collector, '/v1/track', track())
+  const page = await openPage(collector, { at: 'events?open=99', expected: /404/ })
+
+  await panel(page).locator('.problem', { hasText: 'no event of this id' }).waitFor()
+  expect(await panel(page).getByRole('button', { name: 'Try again' }).count()).toBe(0)
+})
+
+test('a search that finds nothing offers the help by a button, as a phone has no keys', async () => {
+  const collector = await openCollector()
+  await post(collector, '/v1/track', track())
+  const page = await openPage(collector, { at: 'events?q=nowhere', viewport: { width: 390, height: 844 } })
+
+  await page.getByRole('button', { name: 'What else a search can say' }).click()
+  await page.getByRole('dialog', { name: 'Keyboard and search' }).waitFor()
+})

@@ -177,26 +177,6 @@ test('the chart for all time begins with the first event or request, not in 1970
   await page.locator('.figure-received', { hasText: '2 requests' }).waitFor()
 })
 
-test('lists, messages, traits and the catalogue show all digits of a long number', async () => {
-  const collector = await openCollector()
-  const kept = '9007199254740993'
-  const parcel = `{"type":"track","event":"Parcel","userId":"ada","properties":{"parcel":${kept}}}`
-  const account = `{"type":"identify","userId":"ada","traits":{"account":${kept}}}`
-  await post(collector, '/v1/batch', `{"batch":[${parcel},${account}]}`)
-  const page = await openPage(collector, { at: 'nowhere' })
-
-  await page.goto(`${collector.url}/#/events`)
-  await row(page, 'Parcel').locator('.preview', { hasText: kept }).waitFor()
-  await row(page, 'Parcel').click()
-  await panel(page).locator('.json .number', { hasText: kept }).waitFor()
-  expect(await panel(page).textContent()).not.toContain('exact:')
-  await page.goto(`${collector.url}/#/users?id=ada`)
-  await page.locator('.trait-history ins', { hasText: kept }).waitFor()
-  await page.goto(`${collector.url}/#/catalogue?key=track:Parcel`)
-  await page.locator('.fields .values', { hasText: kept }).waitFor()
-  expect(await page.locator('#app').textContent()).not.toContain('exact:')
-})
-
 test.each([1440, 390])(
   '%i px: when a menu, a dialog or an event is closed, the focus returns to where it was',
   async (width) => {

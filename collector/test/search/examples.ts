@@ -23,7 +23,9 @@ export async function send(collector: Collector): Promise<void> {
       item('f', { event: 'Said', userId: 'bob', properties: { text: 'say "hi" 100%', ok: null } }),
     ],
   })
-  await post(collector, '/v1/track', item('g', { event: 'Elsewhere' }), { authorization: basic('web') })
+  await post(collector, '/v1/track', item('g', { event: 'Elsewhere', properties: { 'key.with.dots': 1 } }), {
+    authorization: basic('web'),
+  })
 }
 
 /** Returns the messageIds as one string, oldest first. */
@@ -56,7 +58,13 @@ export const SEARCHES: ReadonlyArray<[q: string, found: string]> = [
   ['status:rejected', 'e'],
   ['reason:no_event', 'e'],
   ['-reason:*', 'abcdfg'],
-  ['reason!=no_event', 'abcdfg'],
+  // What has no reason has no other reason.
+  ['reason!=no_event', ''],
+  ['properties.total!=120', 'b'],
+  ['properties.tag!=5', ''],
+  ['status!=accepted', 'e'],
+  ['properties."key.with.dots":1', 'g'],
+  ['properties.key.with.dots:1', 'g'],
   ['type:page OR source:web', 'dg'],
   ['user:ada (type:page OR properties.total:120)', 'acd'],
   ['properties.total>100', 'a'],

@@ -1,397 +1,258 @@
-import { copyFileSync, existsSync, rmSync, statfsSync, statSync, truncateSync } from 'node:fs'
-import Database from 'libsql'
-import { expect, onTestFinished, test, vi } from 'vitest'
-import { newEvent } from '../../src/conformance/new-event.ts'
-import type { NewEvent } from '../../src/store/ports.ts'
-import { BATCHES_COMPARED } from '../../src/store/same-content.ts'
-import { Database as SqliteDatabase } from '../../src/store/sqlite/database.ts'
-import { Retention } from '../../src/store/sqlite/retention.ts'
-import { SyncStore, type SyncStoreOptions } from '../../src/store/sqlite/sync-store.ts'
+import { chmodSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { expect, onTestFinished, test } from 'vitest'
+import { ConfigError } from '../../src/index.ts'
+import type { NewEvent } from '../../src/new-event.ts'
+import { Database } from '../../src/store/database.ts'
+import { Store, type StoreOptions } from '../../src/store/store.ts'
 import { newDatabaseFile } from '../support/process.ts'
-import { batchOf } from './batch-of.ts'
+import { fakeClock, openCollector, post, track } from '../support.ts'
 
-function openStore(options: Partial<SyncStoreOptions> = {}): SyncStore {
-  const store = new SyncStore({ path: ':memory:', durability: 'process', maxEvents: 1_000_000, ...options })
+function open(options: Partial<StoreOptions> = {}): Store {
+  const store = new Store({ path: ':memory:', clock: fakeClock(), onFault: () => {}, ...options })
   onTestFinished(() => store.close())
   return store
 }
 
-function openReader(path: string) {
-  const reader = new Database(path)
-  onTestFinished(() => void reader.close())
-  return reader
+let last = 0
+function newEvent(fields: Partial<NewEvent> = {}): NewEvent {
+  last++
+  const receivedAtMs = Date.UTC(2026, 4, 17, 9, 30) + last
+  return {
+    source: 'shop',
+    reason: null,
+    kind: 'track',
+    name: 'Order Completed',
+    userId: 'ada',
+    anonymousId: null,
+    messageId: `m-${last}`,
+    receivedAtMs,
+    receivedAt: new Date(receivedAtMs).toISOString(),
+    timestampMs: receivedAtMs,
+    body: '{"type":"track"}',
+    deliveries: [],
+    ...fields,
+  }
 }
 
-function newEvents(count: number, receivedAtMs = 1_000_000): NewEvent[] {
-  return Array.from({ length: count }, (_, index) => newEvent(`id-${index}`, { receivedAtMs }))
-}
+const seqs = (store: Store) => store.database.all<{ seq: number }>('SELECT seq FROM event ORDER BY seq')
 
-function accepted(events: ReadonlyArray<{ reason: string | null }>): number {
-  return events.filter(({ reason }) => reason === null).length
-}
+test('the appends of one turn share a transaction, and each gets its own results', async () => {
+  const store = open()
+  let commits = 0
+  store.changes.subscribe({ committed: () => commits++ })
 
-test('thousands of ids in one commit are distinguished, and recognised in the next', () => {
-  const store = openStore()
-
-  expect(accepted(store.commit(batchOf(newEvents(5000))))).toBe(5000)
-  expect(accepted(store.commit(batchOf([...newEvents(5000), newEvent('fresh')])))).toBe(1)
-})
-
-test('destination and state in one search refer to the same delivery', () => {
-  const store = openStore()
-  const deliveries = [{ destination: 'Hook' }, { destination: 'File', skippedBecause: 'it is disabled' }]
-  store.commit(batchOf([newEvent('m', { deliveries })]))
-
-  expect(store.count({ q: 'destination:Hook delivery:pending' })).toBe(1)
-  expect(store.count({ q: 'destination:File delivery:skipped' })).toBe(1)
-  expect(store.count({ q: 'destination:Hook delivery:skipped' })).toBe(0)
-})
-
-test('a repeated id with other inherited fields is a conflict, up to a limit of batches that are compared', () => {
-  const store = openStore()
-  const handedDown = (place: string) => JSON.stringify({ context: { place } })
-  const from = (place: (index: number) => string) =>
-    Array.from({ length: BATCHES_COMPARED + 1 }, (_, index) =>
-      newEvent(`id-${index}`, { inherited: handedDown(place(index)) }),
-    )
-  store.commit(batchOf(from((index) => `Köln ${index}`)))
-
-  const same = store.commit(batchOf(from((index) => `Köln ${index}`)))
-  const others = store.commit(batchOf(from(() => 'Bonn')))
-
-  expect(new Set(same.map(({ reason }) => reason))).toEqual(new Set(['duplicate']))
-  expect(others.map(({ reason }) => reason)).toEqual([
-    ...Array(BATCHES_COMPARED).fill('dedup_conflict'),
-    'duplicate',
+  const results = await Promise.all([
+    store.append([newEvent({ messageId: 'a' })]),
+    store.append([newEvent({ messageId: 'b' }), newEvent({ messageId: 'a' })]),
   ])
+
+  expect(results.map((one) => one.map(({ seq, reason }) => [seq, reason]))).toEqual([
+    [[1, null]],
+    [
+      [2, null],
+      [3, 'duplicate'],
+    ],
+  ])
+  expect(commits).toBe(1)
 })
 
-test('ids older than the deduplication window are accepted again, and are deleted', () => {
+test('the newest events are kept, and the totals count what is kept', async () => {
+  const store = open({ keep: 200 })
+
+  for (let sent = 0; sent < 50; sent++)
+    await store.append(Array.from({ length: 10 }, () => newEvent({ reason: sent % 2 ? null : 'no_event' })))
+
+  const kept = seqs(store)
+  expect(kept.at(-1)?.seq).toBe(500)
+  expect(kept.length).toBeGreaterThanOrEqual(200)
+  expect(kept.length).toBeLessThanOrEqual(212)
+  const { accepted, rejected, events, bySource } = store.totals
+  expect([accepted + rejected, events, bySource.get('shop')]).toEqual(Array(3).fill(kept.length))
+})
+
+test('a file over its limit loses its oldest events, and goes on', async () => {
+  const store = open({ path: newDatabaseFile(), maxBytes: 4_000_000 })
+  const body = JSON.stringify({ pad: 'x'.repeat(30_000) })
+
+  for (let sent = 0; sent < 20; sent++)
+    await store.append(Array.from({ length: 20 }, () => newEvent({ body })))
+
+  expect(store.database.usedBytes).toBeLessThan(5_000_000)
+  expect(seqs(store).at(-1)?.seq).toBe(400)
+})
+
+test('a full disk refuses what does not fit, keeps the rest, and is used again when it has room', async () => {
+  const store = open({ path: newDatabaseFile() })
+  await store.append([newEvent()])
+  // SQLite answers as for a full disk.
+  store.database.exec('PRAGMA max_page_count = 60')
+  const large = newEvent({ body: JSON.stringify({ pad: 'x'.repeat(500_000) }) })
+
+  const [first, second] = await Promise.allSettled([store.append([large]), store.append([newEvent()])])
+
+  expect([first?.status, second?.status]).toEqual(['rejected', 'fulfilled'])
+  expect(seqs(store)).toHaveLength(2)
+  await expect(store.append([large])).rejects.toThrow(/full/)
+  expect(store.whyNotReady()).toBeNull()
+  store.database.exec('PRAGMA max_page_count = 100000')
+  await store.append([large])
+  expect(seqs(store)).toHaveLength(3)
+})
+
+test('what is written to a file that was replaced is refused', async () => {
   const path = newDatabaseFile()
-  let nowMs = 0
-  const store = openStore({ path, dedupWindowMs: 1000, now: () => nowMs })
-  store.commit(batchOf(newEvents(3000, 10_000)))
+  const store = open({ path })
+  await store.append([newEvent()])
 
-  expect(accepted(store.commit(batchOf(newEvents(3000, 10_999))))).toBe(0)
-  expect(accepted(store.commit(batchOf(newEvents(1000, 11_000))))).toBe(1000)
-  nowMs = 11_999
-  for (let more = true; more; more = store.trim().hasMore);
+  renameSync(path, `${path}.old`)
+  writeFileSync(path, '')
 
-  const reader = openReader(path)
-  expect(reader.prepare('SELECT count(*) AS value FROM seen').get()).toMatchObject({ value: 1000 })
+  await expect(store.append([newEvent()])).rejects.toThrow(/removed or replaced/)
+  expect(store.whyNotReady()).toMatch(/removed or replaced/)
 })
 
-test('trim() limits the number of events while new events arrive', () => {
-  const store = openStore({ maxEvents: 2000 })
+test.runIf(process.platform !== 'win32')('the file and its log can only be read by their owner', async () => {
+  const path = newDatabaseFile()
+  writeFileSync(path, '')
+  chmodSync(path, 0o644)
+  const store = open({ path })
 
-  for (let turn = 0; turn < 10; turn++) {
-    store.commit(batchOf(Array.from({ length: 1000 }, (_, index) => newEvent(`${turn}-${index}`))))
-    store.trim()
+  await store.append([newEvent()])
+
+  for (const end of ['', '-wal']) expect(statSync(`${path}${end}`).mode & 0o777).toBe(0o600)
+})
+
+test('a file of another program is refused and left as it is', () => {
+  const path = newDatabaseFile()
+  const other = new Database(path, false)
+  other.exec('CREATE TABLE todo (what TEXT); PRAGMA application_id = 7')
+  other.close()
+  const before = readFileSync(path)
+
+  expect(() => open({ path })).toThrow(ConfigError)
+  expect(() => open({ path })).toThrow(/was not touched: it is the database of another program/)
+  expect(readFileSync(path).equals(before)).toBe(true)
+
+  writeFileSync(path, 'name,price\ntea,3\n'.repeat(20))
+  expect(() => open({ path })).toThrow(/it is not a database/)
+})
+
+test('a second collector that opens the file gets a sentence, until the first has closed it', async () => {
+  const path = newDatabaseFile()
+  const first = await openCollector({ store: path })
+
+  await expect(openCollector({ store: path })).rejects.toThrow(/another process has it open/)
+
+  await post(first, '/v1/track', track({ messageId: 'kept' }))
+  await first.close()
+  const second = await openCollector({ store: path })
+  expect(second.events().map(({ messageId }) => messageId)).toEqual(['kept'])
+})
+
+test('bytes that are not UTF-8 break nothing that is read', async () => {
+  const path = newDatabaseFile()
+  const first = await openCollector({ store: path })
+  await post(first, '/v1/track', track({ messageId: 'broken' }))
+  await post(first, '/v1/track', track({ messageId: 'whole' }))
+  await first.close()
+  const database = new Database(path, false)
+  for (const column of ['source', 'name', 'user_id', 'person', 'body', 'sent', 'violations', 'warnings'])
+    database.exec(`UPDATE event SET ${column} = CAST(x'ff41c328ff' AS TEXT) WHERE seq = 1`)
+  for (const column of ['path', 'headers', 'problem', 'body', 'answer'])
+    database.exec(`UPDATE request SET ${column} = CAST(x'ff7b' AS TEXT) WHERE id = 1`)
+  database.close()
+
+  const collector = await openCollector({ store: path })
+
+  const paths = ['events', 'events?view=summary', 'events?q=properties.total>1', 'events?q=word', 'users?q=a']
+  paths.push('events/1', 'requests', 'requests/1', 'users', 'catalogue', 'catalogue?format=schema', 'export')
+  paths.push('overview', 'problems', 'export/requests')
+  for (const one of paths) {
+    const response = await fetch(`${collector.url}/api/${one}`)
+    await response.text()
+    expect([one, response.status]).toEqual([one, 200])
   }
-
-  expect(store.count()).toBeLessThanOrEqual(3000)
-  expect(store.events({ order: 'newest', limit: 1 })[0]?.messageId).toBe('9-999')
+  expect(collector.events().map(({ messageId }) => messageId)).toEqual(['broken', 'whole'])
 })
 
-test('pending deliveries of a deleted event are deleted with it', async () => {
-  const store = openStore({ maxEvents: 1000 })
-  const deliveries = [{ destination: 'Hook' }]
-  store.commit(batchOf(Array.from({ length: 1000 }, (_, index) => newEvent(`old-${index}`, { deliveries }))))
-
-  store.commit(batchOf(Array.from({ length: 1000 }, (_, index) => newEvent(`new-${index}`))))
-  store.trim()
-
-  expect(await store.outbox.nextDueMs('Hook')).toBeUndefined()
-})
-
-test('a commit that fails stores nothing, and the next commit works', () => {
-  const store = openStore({ maxBytes: 200_000 })
-  const big = newEvent('big', { body: 'x'.repeat(400_000) })
-
-  expect(() => store.commit(batchOf([newEvent('a'), big]))).toThrow(/full/)
-  expect(store.count()).toBe(0)
-  expect(accepted(store.commit(batchOf([newEvent('a')])))).toBe(1)
-  expect(store.events()).toMatchObject([{ source: 'shop', messageId: 'a' }])
-})
-
-test.each([3, 99])(
-  'a database file of version %i, which this collector does not know, is refused',
-  (version) => {
-    const path = newDatabaseFile()
-    const other = new Database(path)
-    other.pragma(`user_version = ${version}`)
-    other.close()
-
-    expect(() => openStore({ path })).toThrow(`version ${version}, and this collector knows version 4`)
-  },
-)
-
-test('after close(), the database file contains all events', () => {
+test('a damaged file is named in /readyz, with what to do', async () => {
   const path = newDatabaseFile()
-  const store = new SyncStore({ path, durability: 'power', maxEvents: 10 })
-  store.commit(batchOf(newEvents(10)))
-  store.close()
-  const copy = newDatabaseFile()
-  copyFileSync(path, copy)
+  const first = await openCollector({ store: path })
+  for (let sent = 0; sent < 40; sent++)
+    await post(first, '/v1/track', track({ properties: { pad: 'x'.repeat(9000) } }))
+  await first.close()
+  const bytes = readFileSync(path)
+  // All but the first pages, which have the schema.
+  bytes.fill(0xee, 120_000)
+  writeFileSync(path, bytes)
 
-  expect(openStore({ path: copy }).count()).toBe(10)
-})
-
-test('the counts match the tables while events are added and deleted, and after clear()', () => {
-  const path = newDatabaseFile()
-  const store = openStore({ path, maxEvents: 1200 })
-  const deliveries = [{ destination: 'Hook' }, { destination: 'Off', skippedBecause: 'integrations' }]
-  const reader = openReader(path)
-  const sum = (table: string) =>
-    (reader.prepare(`SELECT coalesce(sum(count), 0) AS value FROM ${table}`).get() as { value: number }).value
-  for (let turn = 0; turn < 6; turn++) {
-    const events = Array.from({ length: 700 }, (_, index) =>
-      newEvent(`${turn % 4}-${index}`, { name: `E${index % 3}`, deliveries, receivedAtMs: turn * 60_000 }),
-    )
-    store.commit(batchOf(events))
-    while (store.trim().hasMore);
-
-    const { value } = reader.prepare('SELECT count(*) AS value FROM event').get() as { value: number }
-    expect(value).toBeLessThanOrEqual(1200)
-    expect([sum('tally'), sum('total')]).toEqual([value, value])
-    const pending = reader.prepare('SELECT count(*) AS value FROM delivery').get() as { value: number }
-    expect(sum('delivery_tally')).toBe(pending.value)
-  }
-
-  store.clear()
-  expect([store.count(), sum('tally'), sum('total'), sum('delivery_tally')]).toEqual([0, 0, 0, 0])
-  while (store.trim().hasMore);
-  for (const table of ['event', 'seen', 'delivery', 'segment']) {
-    expect(reader.prepare(`SELECT count(*) AS value FROM ${table}`).get()).toMatchObject({ value: 0 })
-  }
-})
-
-test('what events inherit from their batch is deleted with the last of them', async () => {
-  const path = newDatabaseFile()
-  const store = openStore({ path })
-  const reader = openReader(path)
-  const left = () => reader.prepare('SELECT body FROM inherited ORDER BY seq').raw().all().flat()
-  const batch = (names: string[], inherited: string) => names.map((name) => newEvent(name, { inherited }))
-  store.commit(
-    batchOf([...batch(['a', 'b', 'c'], '{"context":{"n":1}}'), ...batch(['d', 'e'], '{"context":{"n":2}}')]),
+  const said = await openCollector({ store: path }).then(
+    async (collector) => {
+      await fetch(`${collector.url}/api/events?q=word`)
+      return (await fetch(`${collector.url}/readyz`)).text()
+    },
+    (cause: Error) => cause.message,
   )
-  store.commit(batchOf(batch(['f'], '{"context":{"n":3}}')))
 
-  expect(await store.delete(['1', '2', '4', '6'])).toBe(4)
-  expect(left()).toEqual(['{"context":{"n":1}}', '{"context":{"n":2}}'])
-  await store.delete(['3'])
-  expect(left()).toEqual(['{"context":{"n":2}}'])
-  expect(store.events()).toMatchObject([{ messageId: 'e', message: { context: { n: 2 } } }])
+  expect(said).toMatch(/the file is damaged: stop the collector and move the file away/)
 })
 
-test('F154: rejected events do not displace accepted ones, beyond a tenth of the limit', () => {
+test('sequence numbers go on after everything was deleted, and after a restart', async () => {
   const path = newDatabaseFile()
-  const store = openStore({ path, maxEvents: 1000 })
-  const reader = openReader(path)
-  const inherited = () => reader.prepare('SELECT count(*) AS value FROM inherited').get()
-  const many = (name: string, more: object) =>
-    store.commit(batchOf(Array.from({ length: 800 }, (_, index) => newEvent(`${name}-${index}`, more))))
-  many('first', {})
-  for (let turn = 0; turn < 5; turn++) {
-    many(`${turn}`, { reason: 'unknown_write_key', inherited: `{"context":{"turn":${turn}}}` })
-    while (store.trim().hasMore);
-  }
-
-  expect([store.count({ status: 'accepted' }), store.count({ status: 'rejected' })]).toEqual([800, 200])
-  expect(inherited()).toMatchObject({ value: 1 })
-  expect(store.events({ order: 'newest', limit: 1 })[0]).toMatchObject({
-    messageId: '4-799',
-    message: { context: { turn: 4 } },
-  })
-  many('last', {})
-  while (store.trim().hasMore);
-  expect([store.count({ status: 'accepted' }), store.count({ status: 'rejected' })]).toEqual([900, 100])
-  expect(store.totals().events.reduce((sum, { count }) => sum + count, 0)).toBe(1000)
-  many('more', {})
-  while (store.trim().hasMore);
-  expect(store.count()).toBe(1000)
-})
-
-test('with a low limit, few events are kept, and the totals match', () => {
-  const store = openStore({ maxEvents: 100 })
-
-  for (let turn = 0; turn < 30; turn++) {
-    store.commit(batchOf(Array.from({ length: 100 }, (_, index) => newEvent(`${turn}-${index}`))))
-    while (store.trim().hasMore);
-  }
-
-  expect(store.count()).toBe(100)
-  expect(store.totals().events.reduce((sum, { count }) => sum + count, 0)).toBe(100)
-})
-
-test('after clear(), ids are forgotten at once, even before their rows are deleted', () => {
-  const store = openStore()
-  store.commit(batchOf(newEvents(3000)))
-  store.clear()
-
-  expect(store.events()).toEqual([])
-  const again = store.commit(batchOf(newEvents(3000)))
-  expect(accepted(again)).toBe(3000)
-  expect(again[0]?.seq).toBe(3001)
-  while (store.trim().hasMore);
-  expect(accepted(store.commit(batchOf(newEvents(3000))))).toBe(0)
-})
-
-test('sequence numbers continue after clear() and a restart', () => {
-  const path = newDatabaseFile()
-  const first = new SyncStore({ path, durability: 'process', maxEvents: 1000 })
-  first.commit(batchOf(newEvents(10)))
+  const first = new Store({ path, clock: fakeClock(), onFault: () => {} })
+  await first.append([newEvent(), newEvent()])
+  const { epoch } = first.changes.state
   first.clear()
-  while (first.trim().hasMore);
   first.close()
 
-  expect(openStore({ path }).commit(batchOf([newEvent('next')]))[0]?.seq).toBe(11)
+  const store = open({ path })
+  const [next] = await store.append([newEvent()])
+
+  expect(next?.seq).toBe(3)
+  expect(store.changes.state.epoch).toBe(epoch + 1)
 })
 
-test('names and ids that differ only in U+0000 or in lone surrogates are different', () => {
-  const store = openStore()
-  const ids = ['a\u0000b', 'a\u0000c', 'a', '\ud800', '\ud801']
+test('deleted events are subtracted from the totals, and their deliveries go too', async () => {
+  const store = open()
+  await store.append([newEvent({ deliveries: [{ destination: 'Hook' }] }), newEvent()])
 
-  expect(accepted(store.commit(batchOf(ids.map((id) => newEvent(id, { name: id, source: id })))))).toBe(5)
-  expect(accepted(store.commit(batchOf(ids.map((id) => newEvent(id, { source: 'one' })))))).toBe(5)
-  const kept = store.events({ limit: 5 })
-  expect(new Set(kept.map(({ name }) => name)).size).toBe(5)
-  expect(new Set(kept.map(({ source }) => source)).size).toBe(5)
+  expect(store.delete(['1', '9', 'x'])).toBe(1)
+
+  expect(store.totals.accepted).toBe(1)
+  expect(store.deliveries.due('Hook', 9)).toEqual([])
 })
 
-test('if the disk is too full to delete anything, clear() makes a new file; the sequence numbers continue, and the database id stays', async () => {
-  const path = newDatabaseFile()
-  const deliveries = [{ destination: 'Hook' }]
-  const store = openStore({ path })
-  store.commit(batchOf([newEvent('a', { deliveries })]))
-  const [before] = await store.outbox.claim('Hook', 1, 1000)
-  expect(await store.assertions.use('j1', 5000, 0)).toBe(true)
-  expect(await store.tokenKeys.replace(undefined, 'keys')).toBe('keys')
-  const group = { key: 'message 7', events: [newEvent('b')] }
-  const again = { groups: [group], requests: [], isOnce: true }
-  expect(store.commit(again)).toHaveLength(1)
-  const full = vi.spyOn(Retention.prototype, 'clear').mockImplementationOnce(() => {
-    throw Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
-  })
-
-  expect(store.clear()).toBe(true)
-  full.mockRestore()
-
-  expect(store.commit(again)).toEqual([])
-  expect(store.events()).toEqual([])
-  expect(store.isSameFile()).toBe(true)
-  expect(store.commit(batchOf([newEvent('a', { deliveries })]))).toMatchObject([{ seq: 3, reason: null }])
-  const [after] = await store.outbox.claim('Hook', 1, 1000)
-  expect([before?.key, after?.key].map((key) => key?.split('-'))).toEqual([
-    [expect.any(String), '1', expect.any(String)],
-    [before?.key.split('-')[0], '3', expect.any(String)],
-  ])
-  expect(await store.assertions.use('j1', 5000, 0)).toBe(false)
-  expect(await store.tokenKeys.read()).toMatchObject({ text: 'keys' })
-})
-
-test('if the database is larger than the room on the disk, clear() makes a new file; after it was removed, clear() fails', () => {
-  const path = newDatabaseFile()
-  const store = openStore({ path })
-  store.commit(batchOf(newEvents(3)))
-  expect(store.clear()).toBe(false)
-  const { bavail, bsize } = statfsSync(path)
-  // The rest of the file takes no room.
-  truncateSync(path, bavail * bsize + 1_000_000_000)
-
-  expect(store.clear()).toBe(true)
-
-  expect(statSync(path).size).toBeLessThan(1_000_000)
-  expect(store.commit(batchOf(newEvents(1)))).toMatchObject([{ seq: 4, reason: null }])
-  rmSync(path)
-  expect(() => store.clear()).toThrow(/removed or replaced/)
-  expect(existsSync(path)).toBe(false)
-})
-
-test('if the new file of clear() has no room for the keys of the log, the token keys and the database id stay', async () => {
-  const store = openStore({ path: newDatabaseFile() })
-  await store.tokenKeys.replace(undefined, 'keys')
-  store.commit({ groups: [{ key: 'message 7', events: [newEvent('b')] }], requests: [], isOnce: true })
-  const isFull = () => {
-    throw Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
-  }
-  vi.spyOn(Retention.prototype, 'clear').mockImplementationOnce(isFull)
-  const { run } = SqliteDatabase.prototype
-  vi.spyOn(SqliteDatabase.prototype, 'run').mockImplementation(function (
-    this: SqliteDatabase,
-    sql,
-    ...values
-  ) {
-    return sql.includes('INTO consumed') ? isFull() : run.call(this, sql, ...values)
-  })
-  onTestFinished(() => void vi.restoreAllMocks())
-
-  expect(store.clear()).toBe(true)
-
-  expect(await store.tokenKeys.read()).toMatchObject({ text: 'keys' })
-  expect(store.isSameFile()).toBe(true)
-  expect(store.commit(batchOf([newEvent('c')]))).toMatchObject([{ seq: 2, reason: null }])
-})
-
-test('nothing can be written after the database file was removed', () => {
-  const path = newDatabaseFile()
-  const store = openStore({ path })
-  store.commit(batchOf([newEvent('a')]))
-  expect(store.isSameFile()).toBe(true)
-
-  for (const end of ['', '-wal', '-shm']) rmSync(`${path}${end}`)
-
-  expect(store.isSameFile()).toBe(false)
-  expect(() => store.commit(batchOf([newEvent('b')]))).toThrow(/removed/)
-})
-
-test('the keys of groups are deleted after some days, and not before', () => {
-  let nowMs = 1_000_000
-  const store = openStore({ now: () => nowMs })
-  const group = { key: 'a', events: [newEvent('', { messageId: null })] }
-  const afterDays = (days: number) => {
-    nowMs += days * 24 * 60 * 60 * 1000
-    return store.commit({ groups: [group], requests: [], isOnce: true }).length
+test('of old requests, only the beginning of the body is kept', async () => {
+  const store = open()
+  const request = {
+    ...{
+      atMs: 0,
+      method: 'POST',
+      path: '/v1/batch',
+      status: 200,
+      source: null,
+      address: '',
+      userAgent: null,
+    },
+    ...{
+      library: null,
+      contentType: null,
+      contentEncoding: null,
+      bodyBytes: 0,
+      inflatedBytes: 0,
+      durationMs: 0,
+    },
+    ...{ retryCount: null, events: 0, accepted: 0, repeated: 0, problem: null, fault: null, headers: {} },
+    ...{ body: 'x'.repeat(5000), bodyIsCut: false, answer: null },
   }
 
-  expect([afterDays(0), afterDays(2.9), afterDays(0.2), afterDays(1)]).toEqual([1, 0, 1, 0])
-})
+  for (let sent = 0; sent < 1200; sent++) store.appendRequest({ ...request, id: store.nextRequestId() })
+  await store.append([newEvent()])
+  await store.append([newEvent()])
 
-test('sequence numbers continue after all events have become too old', () => {
-  let nowMs = 1_000_000
-  const store = openStore({ now: () => nowMs, retentionDays: 2 })
-  store.commit(batchOf([newEvent('old', { receivedAtMs: nowMs })]))
-  nowMs += 3 * 24 * 60 * 60 * 1000
-  expect(store.trim().hasDeleted).toBe(true)
-
-  expect(store.commit(batchOf([newEvent('new', { receivedAtMs: nowMs })]))).toMatchObject([{ seq: 2 }])
-})
-
-test('events that are too old are deleted in whole segments, with their counts; newer events stay', () => {
-  let nowMs = 1_000_000
-  const store = openStore({ now: () => nowMs, retentionDays: 2 })
-  const day = 24 * 60 * 60 * 1000
-  const commit = (prefix: string) =>
-    store.commit(
-      batchOf(
-        Array.from({ length: 4500 }, (_, index) => newEvent(`${prefix}${index}`, { receivedAtMs: nowMs })),
-      ),
-    )
-  const trimAll = () => {
-    while (store.trim().hasMore);
-  }
-  commit('old')
-  nowMs += day
-  commit('new')
-  nowMs += day
-  trimAll()
-  expect(store.count()).toBe(9000)
-
-  nowMs += 1000
-  commit('newest')
-  trimAll()
-
-  // The first segment has the sequence numbers 1 to 4,095. The next segment stays, because it has events of both days.
-  expect(store.count()).toBe(13_500 - 4095)
-  expect(store.totals().events.map(({ count }) => count)).toEqual([13_500 - 4095])
+  const lengths = store.database.all<{ length: number; count: number }>(
+    'SELECT length(body) AS length, count(*) AS count FROM request GROUP BY 1',
+  )
+  expect(lengths).toMatchObject([{ length: 2048 }, { length: 5000 }])
+  expect(lengths.find(({ length }) => length === 5000)?.count).toBeGreaterThanOrEqual(1000)
 })

@@ -238,7 +238,7 @@ export async function runHost<Args = undefined>(
   const killer = setTimeout(() => {
     isKilled = true
     child.kill('SIGKILL')
-  }, setup.limitMs ?? 50_000)
+  }, setup.limitMs ?? 100_000)
   const { exitCode, signal } = await new Promise<{ exitCode: number | null; signal: NodeJS.Signals | null }>(
     (done) => child.on('close', (exitCode, signal) => done({ exitCode, signal })),
   )
@@ -302,21 +302,6 @@ export function waitsOf(report: HostReport, which: 'set' | 'fired' = 'set'): num
     .map(({ ms }) => ms)
 }
 
-const FLUSH_INTERVAL_MS = 10_000
-
-/**
- * The waits that the SDK set after each request, without those of the flush interval. A request is recognized by its timeout
- * `deadlineMs`, so no other timer may have this delay.
- */
-export function waitsAfterRequests(report: HostReport, deadlineMs: number): number[][] {
-  const groups: number[][] = []
-  for (const ms of waitsOf(report)) {
-    if (ms === deadlineMs) groups.push([])
-    else if (ms !== FLUSH_INTERVAL_MS) groups.at(-1)?.push(ms)
-  }
-  return groups
-}
-
 /** Waits between attempts. Timers of 40,000,000 ms and more are left out: they are the deadlines of whole batches. */
 export const backoffsOf = (report: HostReport): number[] => waitsOf(report).filter((ms) => ms < 40_000_000)
 
@@ -375,7 +360,7 @@ export function expectOracleRules(run: HostRun, servers: ServerReport[], allow: 
 export function expectHealthyHost(run: HostRun, allow: Allowances = {}): void {
   const report = reportOf(run)
   expect(report.uncaught, 'uncaught exceptions and unhandled rejections').toEqual([])
-  // An outage is reported when it begins and when it ends: see docs/spec.md, section 8.1. Some rows set `flushAt`
+  // An outage is reported when it begins and when it ends: see docs/spec.md, section 8. Some rows set `flushAt`
   // above the size of the queue, or use plain http for a host other than localhost: the client warns of each.
   const doubtful = ['TRACKPOST_CONTRADICTION', 'TRACKPOST_INSECURE']
   const expected = ['TRACKPOST_OUTAGE', ...doubtful, ...(allow.warnings ?? [])]

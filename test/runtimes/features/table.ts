@@ -102,7 +102,7 @@ export const PLATFORMS: readonly Platform[] = [
       'Node.js 26 with `--permission --allow-net`, read access to all files, and write access to the directory of the spool',
     except: {
       spool: {
-        saw: { ...FEATURES.spool.saw, stored: false, denied: expect.stringContaining('denies fsync') },
+        saw: { ...FEATURES.spool.saw, denied: expect.stringContaining('denies fsync') },
         note: 'Node.js denies `fsync`. No event is lost when the process dies, but a power cut may destroy the events of the last seconds. See [the spool](./spool.md#files).',
       },
     },

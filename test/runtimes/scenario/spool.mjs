@@ -6,12 +6,12 @@ import { FileSpool } from 'trackpost/spool'
 
 const [host, directory, mode] = isMainThread ? process.argv.slice(2) : workerData
 const [kind, argument] = mode.split(' ')
-const create = (sync = 'always') =>
+const create = () =>
   new Analytics({
     writeKey: 'wk_Spool_7',
     host,
     flushInterval: 20,
-    spool: new FileSpool({ directory, sync }),
+    spool: new FileSpool(directory),
   })
 const trackAll = (analytics, name, count) => {
   for (let number = 1; number <= count; number++) {
@@ -52,7 +52,7 @@ if (kind === 'burst') {
 } else if (kind === 'listener') {
   const track = (event) => analytics.track({ userId: 'usr_Zoë', event })
   process.on('exit', () => track('Added Before'))
-  const analytics = create('never')
+  const analytics = create()
   process.on('exit', () => {
     track('Added After')
     track('Tracked Again')
@@ -61,7 +61,7 @@ if (kind === 'burst') {
   if (argument === 'exit') process.exit(3)
   throw new Error('as intended')
 } else if (kind === 'early') {
-  const analytics = create('never')
+  const analytics = create()
   const exit = () => process.exit(3)
   const bad = { event: 'Without User' }
   if (argument === 'listener') analytics.on('error', exit)

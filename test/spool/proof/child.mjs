@@ -34,7 +34,9 @@ const analytics = new Analytics({
   ...(stub === undefined ? { host } : { httpClient: stub }),
   flushAt: 50,
   flushInterval: 20,
-  spool: new FileSpool({ directory, maxBytes: 4_000_000_000, sync: process.env.SYNC }),
+  // A journal holds what memory holds.
+  ...(mode === 'burst' && { maxQueueSize: 2_000_000, maxQueueBytes: 1_000_000_000 }),
+  spool: new FileSpool(directory),
 })
 const keepAlive = setInterval(() => {
   peakRss = Math.max(peakRss, process.memoryUsage().rss)
@@ -74,7 +76,7 @@ async function drain() {
   const deadline = Date.now() + 600_000
   do {
     await new Promise((resolve) => setTimeout(resolve, 20))
-  } while (hasSegments() && Date.now() < deadline)
+  } while (hasEvents() && Date.now() < deadline)
   clearInterval(keepAlive)
   const { recovered, delivered } = analytics.stats
   const ms = performance.now() - startMs
@@ -82,12 +84,7 @@ async function drain() {
   process.stdout.write(`${JSON.stringify({ recovered, delivered, ms, grownBytes: peakRss - startRss })}\n`)
 }
 
-function hasSegments() {
-  try {
-    return readdirSync(directory, { recursive: true }).some((path) => path.endsWith('.seg'))
-  } catch (error) {
-    // Another process has deleted the folder of a dead process while this process was reading the folder.
-    if (error.code === 'ENOENT') return true
-    throw error
-  }
+/** A process that has taken over a file and has sent its events removes it. */
+function hasEvents() {
+  return readdirSync(directory).some((path) => path.endsWith('.jsonl'))
 }

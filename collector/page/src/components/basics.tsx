@@ -42,6 +42,7 @@ const SHAPES = {
   requests: 'M3 5h9M9 2l3 3-3 3M13 11H4M7 8l-3 3 3 3',
   users: 'M8 8a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5zM3 13.5c.6-2.4 2.5-3.5 5-3.5s4.4 1.1 5 3.5',
   catalogue: 'M3 2.5h10v11H3zM6 2.5v11M8.5 6h2.5M8.5 9h2.5',
+  changes: 'M4 2.5v11M2 4.5l2-2 2 2M12 13.5v-11M10 11.5l2 2 2-2',
   problems: 'M8 2.5l6 11H2zM8 6.5v3M8 11.5v.2',
   destinations: 'M2 8h5M7 8l4-4.5h3M7 8l4 4.5h3M7 8h7',
   faults: 'M9 1.5L3.5 9H8l-1 5.5L12.5 7H8z',
@@ -196,12 +197,17 @@ export function Notice() {
   )
 }
 
+/** Whether the same request may succeed later. What is wrong or gone stays so. */
+function canHelp({ status }: RequestError): boolean {
+  return status === 0 || status === 408 || status === 429 || status >= 500
+}
+
 /** Shown beside the control that sent the request. */
 export function Problem({ error, onRetry }: { error: RequestError; onRetry?: () => void }) {
   return (
     <p class="problem" role="alert">
       <span>{visibleText(error.message)}</span>
-      {onRetry !== undefined && (
+      {onRetry !== undefined && canHelp(error) && (
         <Button class="quiet" onClick={onRetry}>
           Try again
         </Button>

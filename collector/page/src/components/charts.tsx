@@ -25,7 +25,6 @@ export function Sparkline({ values, label }: { values: readonly number[]; label:
 export interface Bucket {
   at: string
   accepted: number
-  /** Includes `repeated`. */
   rejected: number
   repeated: number
 }
@@ -47,7 +46,9 @@ export function VolumeChart({
   bucketMs: number
   hrefOf(from: string, to: string): string
 }) {
-  const end = scaleEnd(Math.max(0, ...buckets.map(({ accepted, rejected }) => accepted + rejected)))
+  const end = scaleEnd(
+    Math.max(0, ...buckets.map(({ accepted, rejected, repeated }) => accepted + rejected + repeated)),
+  )
   const width = 100 / Math.max(1, buckets.length)
   const lengthMs = buckets.length * bucketMs
   const ticks = [0, 0.25, 0.5, 0.75, 1].map((share) => Math.round(share * (buckets.length - 1)))
@@ -98,10 +99,10 @@ interface BarProps {
 function Bar({ bucket, x, width, end, href, label }: BarProps) {
   const { accepted, rejected, repeated } = bucket
   const low = (100 * accepted) / end
-  const middle = (100 * (rejected - repeated)) / end
+  const middle = (100 * rejected) / end
   const high = (100 * repeated) / end
   const repeats = repeated > 0 ? `, ${count(repeated)} repeated` : ''
-  const title = `${label}: ${count(accepted)} accepted, ${count(rejected - repeated)} not accepted${repeats}`
+  const title = `${label}: ${count(accepted)} accepted, ${count(rejected)} not accepted${repeats}`
   const bars = (
     <>
       <rect class="hover" x={x} width={width} y="0" height="100" />
@@ -124,7 +125,7 @@ function Bar({ bucket, x, width, end, href, label }: BarProps) {
     </>
   )
   // Empty bars are not links, so Tab skips them.
-  return accepted + rejected === 0 ? (
+  return accepted + rejected + repeated === 0 ? (
     <g class="bar">{bars}</g>
   ) : (
     <a class="bar" href={href} aria-label={title}>

@@ -1,5 +1,7 @@
-import { connection, latest, quietSeconds } from '../lib/live.ts'
+import { clock } from '../lib/format.ts'
+import { type Connection, connection, heardAt, latest, quietSeconds } from '../lib/live.ts'
 import { isPaused } from '../lib/settings.ts'
+import { Icon } from './basics.tsx'
 
 export function ConnectionState() {
   const state = connection.value
@@ -24,9 +26,30 @@ export function ConnectionState() {
       title={explanations[state]}
     >
       {words[state]}
-      {/* Says nothing about the seconds, since a screen reader would announce each change of the number. */}
-      <span class="sr-only" role="status">
-        {state === 'live' || state === 'connecting' ? '' : explanations[state]}
+    </p>
+  )
+}
+
+const TROUBLES: Partial<Record<Connection, string>> = {
+  unavailable: 'The store is unavailable',
+  silent: 'The collector sends nothing: it may be stopped or very busy',
+  lost: 'No connection to the collector',
+}
+
+/** Above every screen, as what is below may be old. Has no seconds that pass: a screen reader would announce each of them. */
+export function ConnectionLine() {
+  const trouble = TROUBLES[connection.value]
+  if (trouble === undefined) return null
+  const at = heardAt.value
+  return (
+    <p class="connection-line" role="status">
+      <Icon name="problems" />
+      <span>
+        {trouble}.{' '}
+        {at !== undefined && connection.value !== 'unavailable' && (
+          <strong>Last update {clock(at).slice(0, 5)}.</strong>
+        )}{' '}
+        The page keeps trying.
       </span>
     </p>
   )

@@ -1,8 +1,7 @@
 import type { ComponentChildren } from 'preact'
-import { exactDigits } from '../../../src/json/exact-json.ts'
 import { codeInWords, helpFor, severityOf, skipInWords } from '../lib/basics.ts'
 import { dateAndTime, plural } from '../lib/format.ts'
-import { termFor } from '../lib/search-line.ts'
+import { isLiteral, termFor } from '../lib/search-line.ts'
 import type { DeliveryState, EventSummary, Outcome } from '../lib/types.ts'
 import { visibleText } from '../lib/visible-text.ts'
 import { Button, Clock, Icon, Name, Pill, Text, TONE_OF_SEVERITY, type Tone } from './basics.tsx'
@@ -173,7 +172,7 @@ function Preview({ event }: { event: EventSummary }) {
           <span class="preview-key">
             <Text value={path.replace(/^(?:properties|traits)\./, '')} />
           </span>
-          <Text value={exactDigits(value) ?? String(value)} />
+          <Text value={typeof value === 'string' && isLiteral(value) ? `"${value}"` : String(value)} />
         </span>
       ))}
     </span>
@@ -261,6 +260,6 @@ export function EventCells({ event, timeOf = receivedAtOf, pick, addTerm, href }
 }
 
 /** Whether an event is only a harmless repeat of another. */
-export function isRepeat({ reason }: Pick<EventSummary, 'reason'>): boolean {
-  return reason !== null && severityOf(reason) === 'info'
+export function isRepeat({ status }: Pick<EventSummary, 'status'>): boolean {
+  return status === 'repeated'
 }

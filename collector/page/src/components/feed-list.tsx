@@ -1,4 +1,4 @@
-import { useSignal } from '@preact/signals'
+import { type Signal, useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { Feed } from '../lib/feed.ts'
@@ -8,9 +8,10 @@ import { hrefWith } from '../lib/router.ts'
 import { isPaused } from '../lib/settings.ts'
 import type { PageOf } from '../lib/types.ts'
 import type { View } from '../lib/use-feed.ts'
-import { isGone, type ListAddress } from '../lib/use-list-address.ts'
+import type { ListAddress } from '../lib/use-list-address.ts'
 import { useWidth } from '../lib/use-width.ts'
 import { Button, Icon, Nothing } from './basics.tsx'
+import { isHelping } from './more-menu.tsx'
 import { Screen } from './screen.tsx'
 import { VirtualList } from './virtual-list.tsx'
 
@@ -22,8 +23,6 @@ export type Column = readonly [title: ComponentChildren, className: string]
 interface Item {
   id: string
   seq?: number
-  /** Only events have it. */
-  receivedAt?: string
 }
 
 interface FeedListProps<T extends Item> {
@@ -32,6 +31,8 @@ interface FeedListProps<T extends Item> {
   title: string
   label: string
   feed: Feed<T, PageOf>
+  /** Set while the pointer or the focus is in the list. */
+  isEngaged: Signal<boolean>
   address: ListAddress
   timeOf(item: T): string
   /** Changes when `timeOf` returns other times. */
@@ -72,8 +73,8 @@ function rowsOf<T extends { id: string }>(items: readonly T[], timeOf: (item: T)
 }
 
 export function FeedList<T extends Item>(props: FeedListProps<T>) {
-  const { noun, feed, address, timeOf, rowClass } = props
-  const { openId, openedAt, open, question } = address
+  const { noun, feed, isEngaged, address, timeOf, rowClass } = props
+  const { openId, open, question } = address
   const selected = useSignal<string | undefined>(openId)
   const isAtTop = useSignal(true)
   const [box, width] = useWidth<HTMLElement>()
@@ -84,8 +85,30 @@ export function FeedList<T extends Item>(props: FeedListProps<T>) {
   useEffect(() => {
     if (openId !== undefined) selected.value = openId
   }, [openId, selected])
-  const isReplaced = isGone(openedAt, items.find(({ id }) => id === openId)?.receivedAt)
+  const frame = useRef<HTMLDivElement>(null)
+  const hasPointer = useRef(false)
+  // The focus may leave with an element that is removed, so the document is asked.
+  const engage = () => {
+    isEngaged.value = hasPointer.current || frame.current?.contains(document.activeElement) === true
+  }
+  const point = (isInside: boolean) => {
+    hasPointer.current = isInside
+    engage()
+  }
+  const engaging = {
+    onPointerEnter: () => point(true),
+    onPointerLeave: () => point(false),
+    onFocusIn: engage,
+    onFocusOut: () => queueMicrotask(engage),
+    onKeyDown: (event: KeyboardEvent) => {
+      if (event.key === 'Escape' && openId === undefined) (document.activeElement as HTMLElement).blur()
+    },
+  }
   const isEmpty = items.length === 0 && !feed.isStale.value && feed.error.value === undefined
+  useEffect(() => {
+    // An empty list has no frame that the pointer could leave.
+    if (isEmpty) point(false)
+  }, [isEmpty])
   const list = isEmpty ? (
     <div class="scroll">
       <Empty noun={noun} isFiltered={Object.keys(question).length > 0}>
@@ -93,9 +116,8 @@ export function FeedList<T extends Item>(props: FeedListProps<T>) {
       </Empty>
     </div>
   ) : (
-    <div class="list-frame">
+    <div class="list-frame" ref={frame} {...engaging}>
       {feed.isLoading.value && <div class="searching" />}
-      <OverList noun={noun} feed={feed} isAtTop={isAtTop.value} />
       <VirtualList<Row<T>>
         label={props.label}
         items={rows}
@@ -103,7 +125,7 @@ export function FeedList<T extends Item>(props: FeedListProps<T>) {
         isRow={({ kind }) => kind === 'row'}
         rowClass={(row) => (row.kind === 'row' ? (rowClass?.(row.item) ?? '') : '')}
         heightOf={({ kind }) => (kind === 'day' ? SEPARATOR : isTwoLine ? TWO_LINE_ROW : ROW)}
-        selectedKey={isReplaced && selected.value === openId ? undefined : selected.value}
+        selectedKey={selected.value}
         isStale={feed.isStale.value}
         isOld={feed.isStale.value && feed.error.value !== undefined && feed.error.value.status !== 400}
         onSelect={({ key }, isOpened) => {
@@ -140,7 +162,12 @@ export function FeedList<T extends Item>(props: FeedListProps<T>) {
       title={props.title}
       class={`${noun}s ${props.class ?? ''}`}
       paneRef={box}
-      state={<p role="status">{stateInWords(noun, feed)}</p>}
+      state={
+        <>
+          <p role="status">{stateInWords(noun, feed)}</p>
+          <ToNewest noun={noun} feed={feed} isAtTop={isAtTop.value} frame={frame} />
+        </>
+      }
       actions={props.actions}
       tools={props.tools(width)}
       list={list}
@@ -174,7 +201,10 @@ function Empty({
   return (
     <Nothing title={`No ${noun} matches`}>
       <p>
-        A word is searched in the whole {noun}. Press <kbd>?</kbd> to see what else a search can say.
+        A word is searched in the whole {noun}.{' '}
+        <Button class="quiet" onClick={() => (isHelping.value = true)}>
+          What else a search can say
+        </Button>
       </p>
       <a class="button" href={hrefWith({ q: undefined, from: undefined, to: undefined })}>
         Show all {noun}s
@@ -188,36 +218,34 @@ interface StateProps {
   feed: Feed<{ id: string }, PageOf>
 }
 
-/** Over the list: how many items are new, and the way to the newest ones. */
-function OverList({ noun, feed, isAtTop }: StateProps & { isAtTop: boolean }) {
-  const place = useRef<HTMLDivElement>(null)
+interface NewestProps extends StateProps {
+  isAtTop: boolean
+  frame: { current: HTMLElement | null }
+}
+
+/** Above the list, where it covers no row and moves none: how many items are new, and the way to the newest ones. */
+function ToNewest({ noun, feed, isAtTop, frame }: NewestProps) {
   const waiting = feed.waiting.value
   if (waiting === 0 && isAtTop) return null
   const showNewest = () => {
-    const list = place.current?.parentElement?.querySelector<HTMLElement>('.list')
-    list?.scrollTo({ top: 0 })
-    list?.focus({ preventScroll: true })
+    frame.current?.querySelector('.list')?.scrollTo({ top: 0 })
     if (waiting === 0) return
     isPaused.value = false
     void feed.follow(false)
   }
   return (
-    <div class="over-list" ref={place}>
-      <Button class={waiting > 0 ? 'new-events' : 'to-newest'} onClick={showNewest}>
-        <Icon name="up" /> {waiting > 0 ? plural(waiting, `new ${noun}`) : 'To the newest'}
-      </Button>
-    </div>
+    <Button class={waiting > 0 ? 'new-events' : 'to-newest'} onClick={showNewest}>
+      <Icon name="up" /> {waiting > 0 ? plural(waiting, `new ${noun}`) : 'To the newest'}
+    </Button>
   )
 }
 
 function stateInWords(noun: string, feed: StateProps['feed']): string {
   const shown = plural(feed.items.value.length, noun)
-  const searchedTo = feed.searchedTo.value
   if (feed.error.value !== undefined && feed.error.value.status !== 400) {
     // If the first request of this search failed, the rows are still those of the previous search.
     return feed.items.value.length === 0 ? 'Nothing could be loaded.' : `${shown} loaded before the error`
   }
   if (feed.isLoading.value && feed.items.value.length === 0) return 'Searching…'
-  if (searchedTo !== null) return `${shown} so far; searched back to ${dayName(searchedTo, Date.now())}`
   return feed.hasMore.value ? `the newest ${shown}` : shown
 }

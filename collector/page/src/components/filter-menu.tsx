@@ -1,4 +1,3 @@
-import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { type Filter, filterTerm, withFilter } from '../lib/filters.ts'
 import { shortCount } from '../lib/format.ts'
@@ -130,54 +129,27 @@ const TIMES: ReadonlyArray<readonly [from: string, text: string]> = [
   ['-7d', 'the last 7 days'],
 ]
 
-/** The range of time, which is in the address and not in the search. */
-export function TimeFilter({ children }: { children?: ComponentChildren }) {
+/** The range of time, which is in the address and not in the search. Any other range is a search: `received>=2026-05-17`. */
+export function TimeFilter() {
   const { params } = route.value
   const from = params.get('from') ?? undefined
   const to = params.get('to') ?? undefined
   const isSet = from !== undefined || to !== undefined
-  const start = useSignal('')
-  const end = useSignal('')
-  const set = (range: { from?: string | undefined; to?: string | undefined }) => {
-    location.hash = hrefWith({ from: range.from, to: range.to })
+  const set = (start?: string) => {
+    location.hash = hrefWith({ from: start, to: undefined })
   }
-  const iso = (local: string) => (local === '' ? undefined : new Date(local).toISOString())
   return (
-    <Frame title="Time" value={isSet ? rangeInWords(from, to) : undefined} onRemove={() => set({})}>
-      {children}
+    <Frame title="Time" value={isSet ? rangeInWords(from, to) : undefined} onRemove={() => set()}>
       {TIMES.map(([value, text]) => (
         <Button
           key={value}
           class="option"
           aria-current={value === from && to === undefined}
-          onClick={() => set({ from: value })}
+          onClick={() => set(value)}
         >
           {text.replace('the l', 'L')}
         </Button>
       ))}
-      <form
-        class="time-fields"
-        onSubmit={(event) => {
-          event.preventDefault()
-          set({ from: iso(start.value), to: iso(end.value) })
-        }}
-      >
-        <label for="time-from">From</label>
-        <input
-          id="time-from"
-          type="datetime-local"
-          value={start.value}
-          onInput={(event) => (start.value = event.currentTarget.value)}
-        />
-        <label for="time-to">Until</label>
-        <input
-          id="time-to"
-          type="datetime-local"
-          value={end.value}
-          onInput={(event) => (end.value = event.currentTarget.value)}
-        />
-        <Button type="submit">Set</Button>
-      </form>
     </Frame>
   )
 }

@@ -1,6 +1,5 @@
 import { useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
-import { exactDigits } from '../../../src/json/exact-json.ts'
 import { type Change, type Changes, entriesOf, isObject, type Path, pathKey, pathText } from '../lib/diff.ts'
 import { count, shortJson } from '../lib/format.ts'
 import { visibleText } from '../lib/visible-text.ts'
@@ -47,12 +46,7 @@ function findHits(value: unknown, text: string): ReadonlySet<string> {
       .includes(text)
     if (typeof node === 'object' && node !== null) {
       for (const [name, child] of entriesOf(node)) if (visit(child, [...path, name])) isHit = true
-    } else if (
-      String(exactDigits(node) ?? node)
-        .toLowerCase()
-        .includes(text)
-    )
-      isHit = true
+    } else if (String(node).toLowerCase().includes(text)) isHit = true
     if (isHit) hits.add(pathKey(path))
     return isHit
   }
@@ -188,8 +182,6 @@ function Folded({ value }: { value: unknown }) {
 
 function Leaf({ value, path, state }: { value: unknown; path: Path; state: TreeState }) {
   const isWhole = useSignal(state.hits?.has(pathKey(path)) ?? false)
-  const digits = exactDigits(value)
-  if (digits !== undefined) return <span class="number">{digits}</span>
   if (typeof value !== 'string') {
     const text =
       value !== null && typeof value === 'object' ? (Array.isArray(value) ? '[ ]' : '{ }') : String(value)

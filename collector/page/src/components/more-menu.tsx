@@ -2,7 +2,7 @@ import { signal, useSignal } from '@preact/signals'
 import { about } from '../lib/basics.ts'
 import { count } from '../lib/format.ts'
 import { ask, sendJson } from '../lib/http.ts'
-import { latest } from '../lib/live.ts'
+import { latest, totalOf } from '../lib/live.ts'
 import { type Theme, theme } from '../lib/settings.ts'
 import { attempt, Button, Choice, Icon } from './basics.tsx'
 import { Confirm, Dialog } from './dialog.tsx'
@@ -65,8 +65,8 @@ export function MoreMenu() {
           onClose={() => (isForgetting.value = false)}
         >
           <p>
-            All {stats === undefined ? '' : `${count(stats.accepted + stats.rejected)} `}events and their
-            requests are deleted, for everyone who uses this collector.
+            All {stats === undefined ? '' : `${count(totalOf(stats))} `}events and their requests are deleted,
+            for everyone who uses this collector.
           </p>
           <p>
             Pending deliveries are not sent. The messageIds for deduplication are deleted too: an event that

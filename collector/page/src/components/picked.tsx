@@ -1,6 +1,6 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { about } from '../lib/basics.ts'
-import { deleteEvents, linesOf, MAX_CHOSEN, matchingIds, replayEvents } from '../lib/chosen.ts'
+import { deleteEvents, linesOf, MAX_CHOSEN, matchingIds } from '../lib/chosen.ts'
 import type { Feed, Question } from '../lib/feed.ts'
 import { count, plural } from '../lib/format.ts'
 import { getJson } from '../lib/http.ts'
@@ -70,89 +70,64 @@ export function PickBox({ event, feed, picked }: PickProps & { event?: EventSumm
   )
 }
 
-type Action = 'delete' | 'replay'
-
-/** What happens to the events, in the words of the question and of the notice. */
-const WORDS: Readonly<Record<Action, { title: string; done: string; warning: string }>> = {
-  delete: {
-    title: 'Delete',
-    done: 'deleted',
-    warning:
-      'They are deleted for everyone who uses this collector, and their pending deliveries are not sent. Their messageIds stay known: a repeat is still a duplicate.',
-  },
-  replay: {
-    title: 'Deliver again',
-    done: 'delivered again',
-    warning: 'Each is sent once more to every destination that it was sent to. Rejected events are left out.',
-  },
-}
-
-interface Targets {
-  canReplay: boolean
-  count(): Promise<number>
-  ids(): Promise<readonly string[]>
-  onDone(): void
-}
-
-/** Buttons that delete events or deliver them again, and the question before it, which says how many events that would be. */
-function useActions({ canReplay, count: countOf, ids, onDone }: Targets) {
-  const asked = useSignal<{ action: Action; count: number } | undefined>(undefined)
-  const { canAct = true, canDelete = true } = about.value ?? {}
-  const ask = (action: Action) =>
+/** Deletes events after a question that says how many they are. */
+function useDeletion(
+  countOf: () => Promise<number>,
+  ids: () => Promise<readonly string[]>,
+  onDone: () => void,
+) {
+  const matching = useSignal<number | undefined>(undefined)
+  const ask = () =>
     attempt(async () => {
       const number = await countOf()
       if (number === 0) return 'No event matches'
-      asked.value = { action, count: number }
+      matching.value = number
       return undefined
     })
-  const run = async (action: Action) => {
-    await attempt(async () => {
-      const chosen = await ids()
-      const changed = await (action === 'delete' ? deleteEvents(chosen) : replayEvents(chosen))
-      return `${plural(changed, 'event')} ${WORDS[action].done}`
-    })
+  const run = async () => {
+    await attempt(async () => `${plural(await deleteEvents(await ids()), 'event')} deleted`)
     onDone()
   }
-  const buttons = (
-    <>
-      {canAct && canReplay && <Button onClick={() => ask('replay')}>Deliver again…</Button>}
-      {canDelete && (
-        <Button class="danger-text" onClick={() => ask('delete')}>
-          Delete…
-        </Button>
-      )}
-    </>
-  )
-  if (asked.value === undefined) return { buttons, question: null }
-  const { action, count: matching } = asked.value
-  const { title, warning } = WORDS[action]
-  const number = Math.min(matching, MAX_CHOSEN)
-  const question = (
-    <Confirm
-      title={`${title}: ${plural(number, 'event')}?`}
-      action={`${title} (${count(number)})`}
-      isDangerous={action === 'delete'}
-      onConfirm={() => run(action)}
-      onClose={() => (asked.value = undefined)}
-    >
-      {matching > number && <p>More events match: these are the newest {count(number)}.</p>}
-      <p>{warning}</p>
-    </Confirm>
-  )
-  return { buttons, question }
+  const number = Math.min(matching.value ?? 0, MAX_CHOSEN)
+  return {
+    button: about.value?.canDelete !== false && (
+      <Button class="danger-text" onClick={ask}>
+        Delete…
+      </Button>
+    ),
+    question: matching.value !== undefined && (
+      <Confirm
+        title={`Delete: ${plural(number, 'event')}?`}
+        action={`Delete (${count(number)})`}
+        isDangerous
+        onConfirm={run}
+        onClose={() => (matching.value = undefined)}
+      >
+        {matching.value > number && <p>More events match: these are the newest {count(number)}.</p>}
+        <p>
+          They are deleted for everyone who uses this collector, and their pending deliveries are not sent.
+          Their messageIds stay known: a repeat is still a duplicate.
+        </p>
+      </Confirm>
+    ),
+  }
 }
 
-export function PickedBar({ feed, picked }: PickProps) {
+interface BarProps extends PickProps {
+  onCompare(newer: string, older: string): void
+}
+
+export function PickedBar({ feed, picked, onCompare }: BarProps) {
   const ids = [...picked.value.keys()]
-  const { buttons, question } = useActions({
-    canReplay: [...picked.value.values()].some(({ destinations }) => destinations.length > 0),
-    count: async () => ids.length,
-    ids: async () => ids.slice(0, MAX_CHOSEN),
-    onDone: () => {
+  const [older, newer] = [...picked.value.values()].sort((a, b) => a.seq - b.seq)
+  const { button, question } = useDeletion(
+    async () => ids.length,
+    async () => ids.slice(0, MAX_CHOSEN),
+    () => {
       picked.value = new Map()
       void feed.reload()
     },
-  })
+  )
   const lines = (use: (text: string) => Promise<void>) =>
     attempt(async () => {
       await use(await linesOf(ids))
@@ -168,9 +143,14 @@ export function PickedBar({ feed, picked }: PickProps) {
   return (
     <div class="picked-bar" role="group" aria-label="Chosen events">
       <p>{plural(ids.length, 'event')} chosen</p>
+      {ids.length === 2 && older !== undefined && newer !== undefined && (
+        <Button class="primary" onClick={() => onCompare(newer.id, older.id)}>
+          Compare
+        </Button>
+      )}
       <Button onClick={() => lines((text) => copy(text, plural(ids.length, 'event')))}>Copy</Button>
       <Button onClick={() => lines(save)}>Export</Button>
-      {buttons}
+      {button}
       <Button class="quiet" onClick={() => (picked.value = new Map())}>
         Clear the choice
       </Button>
@@ -179,19 +159,18 @@ export function PickedBar({ feed, picked }: PickProps) {
   )
 }
 
-/** The same for all events of the list, loaded or not. */
+/** Deletes all events of the list, loaded or not. */
 export function ListActions({ feed, question: listed }: { feed: PickProps['feed']; question: Question }) {
-  const { buttons, question } = useActions({
-    canReplay: (about.value?.destinations.length ?? 0) > 0,
-    count: async () => (await getJson<{ count: number }>(`api/count?${new URLSearchParams(listed)}`)).count,
-    ids: () => matchingIds(listed),
-    onDone: () => void feed.reload(),
-  })
+  const { button, question } = useDeletion(
+    async () => (await getJson<{ count: number }>(`api/count?${new URLSearchParams(listed)}`)).count,
+    () => matchingIds(listed),
+    () => void feed.reload(),
+  )
   return (
     <>
       <Menu label="Actions">
         <p class="menu-text">All events of this list</p>
-        {buttons}
+        {button}
       </Menu>
       {question}
     </>

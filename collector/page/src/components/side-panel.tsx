@@ -1,10 +1,12 @@
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect } from 'preact/hooks'
 import { isNarrow } from '../lib/media.ts'
-import { Dialog } from './dialog.tsx'
+import type { Query } from '../lib/use-query.ts'
+import { QueryState } from './basics.tsx'
+import { Dialog, PanelHead } from './dialog.tsx'
 
 /** Beside the list if there is room, otherwise over the list. */
-export function SidePanel({
+function SidePanel({
   label,
   onClose,
   children,
@@ -33,5 +35,33 @@ export function SidePanel({
     <aside class="panel" aria-label={label}>
       {children}
     </aside>
+  )
+}
+
+interface PanelProps {
+  label: string
+  title: ComponentChildren
+  query: Query<unknown>
+  /** Whether the item itself is not there yet. */
+  isEmpty: boolean
+  onClose(): void
+  /** False for a panel that stays open. */
+  canClose?: boolean
+  /** Beside the title. */
+  actions?: ComponentChildren
+  class?: string
+  children: ComponentChildren
+}
+
+/** The details of one item. */
+export function Panel({ label, title, query, isEmpty, onClose, canClose = true, ...rest }: PanelProps) {
+  return (
+    <SidePanel label={label} onClose={onClose}>
+      <PanelHead title={title} {...(canClose ? { onClose } : {})}>
+        {rest.actions}
+      </PanelHead>
+      <QueryState query={query} isEmpty={isEmpty} />
+      {!isEmpty && <div class={`panel-body ${rest.class ?? ''}`}>{rest.children}</div>}
+    </SidePanel>
   )
 }

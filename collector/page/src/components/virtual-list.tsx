@@ -63,34 +63,6 @@ const TOP = 8
 const DAY = 40
 
 /**
- * Keeps the visible rows in place when rows above them are added or change their height. A list that is scrolled to its top
- * shows the new rows instead.
- */
-function useAnchor<T>(
-  items: readonly T[],
-  keyOf: (item: T) => string,
-  virtualizer: Virtualizer<HTMLDivElement, HTMLDivElement>,
-  scroller: { current: HTMLDivElement | null },
-): void {
-  const anchor = useRef<{ key: string; index: number; start: number } | undefined>(undefined)
-  useLayoutEffect(() => {
-    const box = scroller.current
-    if (box === null) return
-    const before = anchor.current
-    if (before !== undefined && box.scrollTop >= TOP) {
-      const { key } = before
-      const old = items[before.index]
-      const isThere = old !== undefined && keyOf(old) === key
-      const index = isThere ? before.index : items.findIndex((item) => keyOf(item) === key)
-      const start = virtualizer.measurementsCache[index]?.start ?? before.start
-      if (start !== before.start) box.scrollTop += start - before.start
-    }
-    const first = virtualizer.getVirtualItems().find(({ end }) => end > box.scrollTop)
-    anchor.current = first && { key: String(first.key), index: first.index, start: first.start }
-  })
-}
-
-/**
  * Scrolls to the selected row when its height changes and when another row is selected. A row can be selected in the list, by
  * the address, and by a link in the details of an event.
  */
@@ -147,11 +119,10 @@ function hasTaker({ target, key, defaultPrevented }: KeyboardEvent): boolean {
  * For assistive technology, the list is a grid with one active row. A listbox must not contain buttons, but the cells may.
  */
 export function VirtualList<T>(props: ListProps<T>) {
-  const { items, keyOf, isRow, selectedKey, onSelect, onNearEnd, onView } = props
+  const { items, isRow, selectedKey, onSelect, onNearEnd, onView } = props
   const scroller = useRef<HTMLDivElement>(null)
   const virtualizer = useVirtualizer(items, props, scroller)
   const drawn = virtualizer.getVirtualItems()
-  useAnchor(items, keyOf, virtualizer, scroller)
 
   const lastDrawn = drawn.at(-1)?.index ?? -1
   const scrollTop = virtualizer.scrollOffset ?? 0
@@ -171,9 +142,11 @@ export function VirtualList<T>(props: ListProps<T>) {
     const rows = items.flatMap((item, index) => (isRow(item) ? [index] : []))
     const selected = items[selectedIndex]
     if (event.key === 'Enter' && (event.target === scroller.current || !hasTaker(event))) {
+      event.preventDefault()
+      // The rows are still those of the query before.
+      if (props.isStale === true && props.isOld !== true) return
       const item = selected ?? items[rows[0] ?? -1]
       if (item !== undefined) onSelect(item, true)
-      event.preventDefault()
       return
     }
     const height = props.heightOf(items[rows[0] ?? 0] as T)

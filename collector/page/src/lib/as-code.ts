@@ -1,6 +1,5 @@
-import { stringifyExact } from '../../../src/json/exact-json.ts'
 import { isObject } from './diff.ts'
-import type { Message } from './types.ts'
+import type { Message, RequestDetails } from './types.ts'
 
 const KINDS = new Set(['identify', 'track', 'page', 'screen', 'group', 'alias'])
 /** Fields that the service or the client library adds to a message. */
@@ -49,13 +48,36 @@ function kindOf(message: Message): string {
 /** The collector does not store the write key, so the user has to fill it in. */
 export function asCurl(message: Message, base: string): string {
   const { writeKey: _, ...body } = message
-  const json = escaped(stringifyExact(body))
+  const json = escaped(JSON.stringify(body))
   return `curl -u "$TRACKPOST_WRITE_KEY:" -H 'Content-Type: application/json' \\\n  -d ${shellQuoted(json)} \\\n  ${shellQuoted(`${base}/v1/${kindOf(message)}`)}`
+}
+
+/** The request with its body as it came; undefined if its body was not kept as a whole. */
+export function asCurlRequest(
+  {
+    method,
+    path,
+    headers,
+    body,
+    bodyIsCut,
+  }: Pick<RequestDetails, 'method' | 'path' | 'headers' | 'body' | 'bodyIsCut'>,
+  base: string,
+): string | undefined {
+  if (bodyIsCut) return undefined
+  const type = headers['content-type']
+  return [
+    `curl -X ${shellQuoted(method)}`,
+    // The collector does not keep credentials.
+    ...(headers['authorization'] === undefined ? [] : [`-u "$TRACKPOST_WRITE_KEY:"`]),
+    ...(type === undefined ? [] : [`-H ${shellQuoted(`Content-Type: ${type}`)}`]),
+    ...(body === null || body === '' ? [] : [`--data-binary ${shellQuoted(body)}`]),
+    shellQuoted(`${base}${path}`),
+  ].join(' \\\n  ')
 }
 
 export function asTrackpost(message: Message, base: string): string {
   const { timestamp, ...rest } = asCalled(message)
-  const json = escaped(stringifyExact(rest, 2)).replace(
+  const json = escaped(JSON.stringify(rest, null, 2)).replace(
     /^( *)"([A-Za-z_$][\w$]*)":/gm,
     // Written as `__proto__: …`, the key would set the prototype of the object.
     (_, indent, name) => (name === '__proto__' ? `${indent}['__proto__']:` : `${indent}${name}:`),

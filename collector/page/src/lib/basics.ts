@@ -9,8 +9,7 @@ const reasons = signal<Reasons | undefined>(undefined)
 /** Loads the data that does not change while a collector runs. */
 export async function loadBasics(): Promise<void> {
   about.value = await getJson<About>('api/about')
-  // Only a collector without a store sends a `message`. Its page shows no events, so it needs no explanations of reasons.
-  if (about.value.message === undefined) reasons.value = await getJson<Reasons>('api/reasons')
+  reasons.value = await getJson<Reasons>('api/reasons')
 }
 
 export function helpFor(code: string): Help | undefined {

@@ -1,9 +1,8 @@
-import { stringifyExact } from '../../../src/json/exact-json.ts'
 import type { Question } from './feed.ts'
 import { getJson, sendJson } from './http.ts'
 import type { EventDetails, EventPage } from './types.ts'
 
-/** Events that one action of the page may delete or deliver again. */
+/** Events that one action of the page may delete. */
 export const MAX_CHOSEN = 10_000
 /** Maximum number of ids in one request. */
 const PER_REQUEST = 1000
@@ -27,24 +26,16 @@ export async function matchingIds(question: Question): Promise<string[]> {
   return ids.slice(0, MAX_CHOSEN)
 }
 
-/** Sends the ids in parts, and returns the sum of the numbers in the answers. */
-async function sendParts(path: string, ids: readonly string[], answer: string): Promise<number> {
+/** Sends the ids in parts, and returns how many events were deleted. */
+export async function deleteEvents(ids: readonly string[]): Promise<number> {
   let sum = 0
   for (let start = 0; start < ids.length; start += PER_REQUEST) {
-    const part = await sendJson<Record<string, number>>('POST', path, {
+    const part = await sendJson<{ deleted: number }>('POST', 'api/events/delete', {
       ids: ids.slice(start, start + PER_REQUEST),
     })
-    sum += part[answer] ?? 0
+    sum += part.deleted
   }
   return sum
-}
-
-export function deleteEvents(ids: readonly string[]): Promise<number> {
-  return sendParts('api/events/delete', ids, 'deleted')
-}
-
-export function replayEvents(ids: readonly string[]): Promise<number> {
-  return sendParts('api/events/replay', ids, 'replayed')
 }
 
 /** The messages of the events, one on each line. */
@@ -55,7 +46,7 @@ export async function linesOf(ids: readonly string[]): Promise<string> {
     const events = await Promise.all(
       part.map((id) => getJson<EventDetails>(`api/events/${encodeURIComponent(id)}`)),
     )
-    lines.push(...events.flatMap(({ message }) => (message === null ? [] : [`${stringifyExact(message)}\n`])))
+    lines.push(...events.flatMap(({ message }) => (message === null ? [] : [`${JSON.stringify(message)}\n`])))
   }
   return lines.join('')
 }

@@ -16,8 +16,6 @@ interface FeedOptions<T, P extends PageOf> {
 const PAGE_SIZE = 200
 /** Maximum number of rows in memory while the user looks at the newest rows. Older rows are fetched again on scrolling. */
 const MAX_WATCHED = 5000
-/** The collector ends a long search early. The search is continued automatically until it has found this many more items. */
-const ENOUGH = 100
 
 /**
  * A list with the newest item first. New items are added at the top, and older ones at the bottom when the user scrolls.
@@ -34,8 +32,6 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
   readonly isLoading = signal(true)
   /** Whether the items belong to an earlier query, because the current query has no response yet or has failed. */
   readonly isStale = signal(true)
-  /** The oldest time that a long search has reached so far; `null` when the search has ended. */
-  readonly searchedTo = signal<string | null>(null)
   readonly hasMore = signal(false)
 
   readonly #options: FeedOptions<T, P>
@@ -66,7 +62,6 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
     this.#isFetchingOlder = false
     this.isLoading.value = true
     this.isStale.value = true
-    this.searchedTo.value = null
     try {
       const page = await this.#fetch({}, gone.signal)
       batch(() => {
@@ -79,7 +74,6 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
         this.#turned(page)
       })
       this.#followMissed()
-      await this.#searchOn(gone.signal)
     } catch (cause) {
       this.#failed(cause, gone.signal)
     }
@@ -90,8 +84,11 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
     this.#isFetchingOlder = true
     const { signal } = this.#gone
     try {
-      await this.#appendNext(signal)
-      await this.#searchOn(signal)
+      const page = await this.#fetch({ cursor: this.#next }, signal)
+      batch(() => {
+        this.items.value = [...this.items.value, ...this.#options.pick(page)]
+        this.#turned(page)
+      })
     } catch (cause) {
       this.#failed(cause, signal)
     } finally {
@@ -137,7 +134,7 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
     const numbers = visible.flatMap(({ seq }) => (seq === undefined ? [] : [seq]))
     if (numbers.length === 0) return
     const { signal } = this.#gone
-    const range = { after: String(Math.min(...numbers) - 1), before: String(Math.max(...numbers) + 1) }
+    const range = { after: String(Math.min(...numbers) - 1), order: 'oldest', limit: String(numbers.length) }
     try {
       const page = await this.#fetch(range, signal)
       const byId = new Map(this.#options.pick(page).map((item) => [item.id, item]))
@@ -162,27 +159,10 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
     return getJson<P>(`${this.#options.path}?${parameters}`, signal)
   }
 
-  async #appendNext(signal: AbortSignal): Promise<void> {
-    const page = await this.#fetch({ cursor: this.#next ?? '' }, signal)
-    batch(() => {
-      this.items.value = [...this.items.value, ...this.#options.pick(page)]
-      this.#turned(page)
-    })
-  }
-
   #turned(page: P): void {
     this.#next = page.next
     this.error.value = undefined
     this.hasMore.value = page.next !== null
-    this.searchedTo.value = page.isComplete ? null : page.searchedTo
-  }
-
-  async #searchOn(signal: AbortSignal): Promise<void> {
-    const before = this.items.peek().length
-    while (this.searchedTo.peek() !== null && this.#next !== null && !signal.aborted) {
-      if (this.items.peek().length - before >= ENOUGH) return
-      await this.#appendNext(signal)
-    }
   }
 
   async #countNewer(signal: AbortSignal): Promise<void> {

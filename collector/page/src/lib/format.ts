@@ -1,5 +1,3 @@
-import { stringifyExact } from '../../../src/json/exact-json.ts'
-
 const wholeNumber = new Intl.NumberFormat('en')
 const shortNumber = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 const smallNumber = new Intl.NumberFormat('en', { maximumSignificantDigits: 2 })
@@ -35,9 +33,9 @@ export function count(value: number): string {
   return wholeNumber.format(value)
 }
 
-/** Formats `12.3K`, for places with little room. */
+/** Formats `123,456`, and from a million on `1.2M`, for places with little room. */
 export function shortCount(value: number): string {
-  return value < 10_000 ? wholeNumber.format(value) : shortNumber.format(value)
+  return value < 1_000_000 ? wholeNumber.format(value) : shortNumber.format(value)
 }
 
 /** Formats `3 events` or `1 event`. */
@@ -133,7 +131,7 @@ export function capitalised(text: string): string {
 
 /** The JSON of a value, cut off at its limit. */
 export function shortJson(value: unknown, limit: number): string {
-  const text = stringifyExact(value) ?? 'nothing'
+  const text = JSON.stringify(value) ?? 'nothing'
   return text.length > limit ? `${text.slice(0, limit)}…` : text
 }
 

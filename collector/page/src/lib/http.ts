@@ -1,5 +1,4 @@
 import { signal } from '@preact/signals'
-import { parseExact } from '../../../src/json/exact-json.ts'
 
 /** The message is shown to the user. */
 export class RequestError extends Error {
@@ -59,10 +58,9 @@ export async function ask(path: string, options: RequestInit = {}): Promise<Resp
   throw problem
 }
 
-/** Keeps numbers that JavaScript would round. */
 export async function getJson<T>(path: string, signal?: AbortSignal): Promise<T> {
   const response = await ask(path, signal === undefined ? {} : { signal })
-  return parseExact(await response.text()) as T
+  return (await response.json()) as T
 }
 
 export async function sendJson<T>(method: string, path: string, body?: unknown): Promise<T> {

@@ -23,7 +23,7 @@ export function countProblems({ problems }: Problems): void {
 }
 
 export function useProblemCount(): void {
-  const isKnown = access.value === 'open' && about.value !== undefined && about.value.message === undefined
+  const isKnown = access.value === 'open' && about.value !== undefined
   const { data } = useQuery<Problems>(isKnown ? 'api/problems' : undefined, REFRESH_MS)
   useEffect(() => {
     if (data !== undefined) countProblems(data)

@@ -38,6 +38,11 @@ const PLAIN = /^[\p{L}\p{N}_.@/+][\p{L}\p{N}_.@/+-]*$/u
 /** Text that the collector would read as a number, another JSON value or a keyword. */
 const LITERAL = /^(?:[-+]?\d[\d.eE+-]*|true|false|null|or)$/i
 
+/** Whether a text looks like a value of another type: "49", "true". Such a text is always shown in quotes. */
+export function isLiteral(text: string): boolean {
+  return LITERAL.test(text)
+}
+
 /** Writes a text for a search, in quotes if it would otherwise be read as something else. */
 export function quoted(text: string): string {
   if (PLAIN.test(text) && !LITERAL.test(text)) return text

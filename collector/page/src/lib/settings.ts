@@ -6,11 +6,6 @@ export const isPaused = signal(false)
 /** The colours: `auto` follows the operating system. */
 export type Theme = 'auto' | 'light' | 'dark'
 
-export interface SavedFilter {
-  name: string
-  query: string
-}
-
 // The browser may refuse access to the storage, for example for a page from a file. Settings then last as long as the tab.
 function read<T>(key: string, otherwise: T): T {
   try {
@@ -37,7 +32,6 @@ function kept<T>(key: string, otherwise: T) {
 export const theme = kept<Theme>('trackpost-theme', 'auto')
 /** The time of an event that the list shows. */
 export const shownTime = kept<'received' | 'happened'>('trackpost-time', 'received')
-export const savedFilters = kept<SavedFilter[]>('trackpost-filters', [])
 
 effect(() => {
   document.documentElement.style.colorScheme = theme.value === 'auto' ? '' : theme.value

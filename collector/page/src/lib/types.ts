@@ -1,5 +1,5 @@
 // The responses of the collector's API: see docs/api.md. Those of a query are imported from the store.
-import type { Stats } from '../../../src/live/stats.ts'
+import type { Stats } from '../../../src/live/shown-stats.ts'
 import type { EventRecord, EventSummary } from '../../../src/record.ts'
 import type {
   CatalogueDetail,
@@ -9,10 +9,14 @@ import type {
   RequestsPage,
 } from '../../../src/store/query-results.ts'
 
+export type { Change, ChangesAnswer as Comparison, ChangesReply } from '../../../src/changes/answer.ts'
 export type { FaultRule, FaultState } from '../../../src/faults/rules.ts'
-export type { DeadLetter } from '../../../src/log/ports.ts'
-export type { LogState } from '../../../src/log/state.ts'
-export type { DestinationOutcome as Outcome, EventSummary, Message } from '../../../src/record.ts'
+export type {
+  DestinationOutcome as Outcome,
+  EventRecord,
+  EventSummary,
+  Message,
+} from '../../../src/record.ts'
 export type {
   Catalogue,
   CatalogueEntry,
@@ -50,16 +54,11 @@ export interface About {
   canDelete: boolean
   /** Whether the user may deliver events again, retry and release. */
   canAct: boolean
-  role: 'single' | 'front' | 'worker'
-  /** Null if there is no log. */
-  log: string | null
   needsToken: boolean
-  /** Only from a process without a store: says which process has the events. */
-  message?: string
 }
 
 /** `next` is the cursor of the next page. */
-export type PageOf = Pick<RequestsPage, 'next' | 'head' | 'isComplete' | 'searchedTo'>
+export type PageOf = Pick<RequestsPage, 'next' | 'head'>
 export interface EventPage extends EventsPage {
   events: EventSummary[]
 }

@@ -1,4 +1,4 @@
-import { useSignalEffect } from '@preact/signals'
+import { type Signal, useSignal, useSignalEffect } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { Feed, Question } from './feed.ts'
 import { connection, latest } from './live.ts'
@@ -22,7 +22,7 @@ const FLOOD = 100
 function isBusy({ stats }: StreamMessage): boolean {
   const countOf = (at: number) => {
     const second = stats.perSecond.at(at)
-    return second === undefined ? 0 : second.accepted + second.rejected
+    return second === undefined ? 0 : second.accepted + second.rejected + second.repeated
   }
   return countOf(-2) > BUSY || countOf(-1) > FLOOD
 }
@@ -34,22 +34,27 @@ interface FeedHooks<T extends Item> {
   isUnsettled(item: T): boolean
 }
 
-/** The list is updated from the event stream, and does not move while the user looks at older items. */
+/**
+ * The list is updated from the event stream. It does not move while the user looks at older items, nor while the pointer or the
+ * focus is in it: what is read would be gone before it is clicked. New items are then only counted.
+ */
 export function useFeed<T extends Item, P extends PageOf>(
   create: () => Feed<T, P>,
   question: Question,
   hooks: FeedHooks<T>,
-): { feed: Feed<T, P>; onView(view: View<T>): void } {
+): { feed: Feed<T, P>; isEngaged: Signal<boolean>; onView(view: View<T>): void } {
   // Created once for each screen.
   const feed = useMemo(create, [])
   const view = useRef<View<T>>({ isAtTop: true, visible: [] })
   const seen = useRef<{ epoch: number; mark: string | number; revision: string } | undefined>(undefined)
+  const isEngaged = useSignal(false)
   const key = JSON.stringify(question)
   useEffect(() => void feed.ask(question), [feed, key])
   useEffect(() => () => feed.close(), [feed])
   useSignalEffect(() => {
     const message = latest.value
     const paused = isPaused.value
+    const engaged = isEngaged.value
     if (message === undefined) return
     const before = seen.current
     const mark = hooks.markOf(message)
@@ -57,7 +62,7 @@ export function useFeed<T extends Item, P extends PageOf>(
     const revision = `${message.process} ${message.revision}`
     seen.current = { epoch: message.epoch, mark, revision }
     if (before !== undefined && before.epoch !== message.epoch) return void feed.reload()
-    const isHeld = paused || !view.current.isAtTop || isBusy(message)
+    const isHeld = paused || engaged || !view.current.isAtTop || isBusy(message)
     if (before?.mark !== mark || (!isHeld && feed.waiting.peek() > 0)) void feed.follow(isHeld)
     const { visible } = view.current
     const isRevised = before !== undefined && before.revision !== revision
@@ -70,10 +75,11 @@ export function useFeed<T extends Item, P extends PageOf>(
   })
   return {
     feed,
+    isEngaged,
     onView: (next) => {
       view.current = next
       const message = latest.peek()
-      const isHeld = isPaused.peek() || (message !== undefined && isBusy(message))
+      const isHeld = isPaused.peek() || isEngaged.peek() || (message !== undefined && isBusy(message))
       if (next.isAtTop && !isHeld && feed.waiting.peek() > 0) void feed.follow(false)
     },
   }

@@ -1,13 +1,10 @@
 import { Fragment } from 'preact'
 import { useCallback } from 'preact/hooks'
-import { stringifyExact } from '../../../src/json/exact-json.ts'
-import { Ago, attempt, Button, Fact, Name, Pill, QueryState, Text } from '../components/basics.tsx'
+import { Ago, Button, Fact, Name, Pill, Text } from '../components/basics.tsx'
 import { copy } from '../components/copy.tsx'
-import { PanelHead } from '../components/dialog.tsx'
 import { JsonTree } from '../components/json-tree.tsx'
-import { SidePanel } from '../components/side-panel.tsx'
+import { Panel } from '../components/side-panel.tsx'
 import { count, plural, share, shortJson } from '../lib/format.ts'
-import { getJson } from '../lib/http.ts'
 import { goBack, href, hrefWith } from '../lib/router.ts'
 import { termFor } from '../lib/search-line.ts'
 import type { CatalogueDetails, CatalogueEntry, FieldType } from '../lib/types.ts'
@@ -18,38 +15,35 @@ export function entryTitle({ type, name }: Pick<CatalogueEntry, 'type' | 'name'>
   return name || type
 }
 
-/** Events that were not accepted, without harmless repeats. */
-export function lostOf({ rejected, repeated }: Pick<CatalogueEntry, 'rejected' | 'repeated'>): number {
-  return rejected - repeated
-}
-
 export function EntryPanel({ entryKey }: { entryKey: string }) {
-  const path = `api/catalogue/${encodeURIComponent(entryKey)}`
-  const query = useQuery<CatalogueDetails>(`${path}?view=summary`)
+  const query = useQuery<CatalogueDetails>(`api/catalogue/${encodeURIComponent(entryKey)}`)
   const entry = query.data?.key === entryKey ? query.data : undefined
   const close = useCallback(() => goBack(hrefWith({ key: undefined })), [])
   return (
-    <SidePanel label={entry === undefined ? 'Event name' : entryTitle(entry)} onClose={close}>
-      <PanelHead
-        title={
-          entry === undefined ? (
-            'Event name'
-          ) : (
-            <>
-              {entry.name && <span class="soft">{entry.type}</span>} <Name value={entryTitle(entry)} />
-            </>
-          )
-        }
-        onClose={close}
-      />
-      <QueryState query={query} isEmpty={entry === undefined} />
+    <Panel
+      label={entry === undefined ? 'Event name' : entryTitle(entry)}
+      title={
+        entry === undefined ? (
+          'Event name'
+        ) : (
+          <>
+            {entry.name && <span class="soft">{entry.type}</span>} <Name value={entryTitle(entry)} />
+          </>
+        )
+      }
+      query={query}
+      isEmpty={entry === undefined}
+      onClose={close}
+    >
       {entry !== undefined && (
-        <div class="panel-body">
+        <>
           <p class="actions">
             <a class="button" href={href('events', { q: entry.q })}>
               Show {plural(entry.count, 'event')}
             </a>
-            <Button onClick={() => void copySchema(path)}>Copy JSON Schema</Button>
+            <Button onClick={() => copy(JSON.stringify(entry.schema, null, 2), 'JSON Schema')}>
+              Copy JSON Schema
+            </Button>
           </p>
           <Facts entry={entry} />
           <section class="panel-section">
@@ -66,19 +60,10 @@ export function EntryPanel({ entryKey }: { entryKey: string }) {
               <JsonTree value={entry.example.message} />
             </section>
           )}
-        </div>
+        </>
       )}
-    </SidePanel>
+    </Panel>
   )
-}
-
-/** The schema is asked for only now, because with many events it takes half a second. */
-function copySchema(path: string): Promise<void> {
-  return attempt(async () => {
-    const { schema } = await getJson<{ schema: unknown }>(path)
-    await copy(stringifyExact(schema, 2), 'JSON Schema')
-    return undefined
-  })
 }
 
 function Facts({ entry }: { entry: CatalogueDetails }) {
@@ -98,17 +83,17 @@ function Facts({ entry }: { entry: CatalogueDetails }) {
           </span>
         ))}
       </Fact>
-      {lostOf(entry) > 0 && (
+      {entry.rejected > 0 && (
         <Fact name="Not accepted">
-          <a class="bad-text" href={href('events', { q: `${entry.q} status:rejected -reason:duplicate` })}>
-            {count(lostOf(entry))}
+          <a class="bad-text" href={href('events', { q: `${entry.q} status:rejected` })}>
+            {count(entry.rejected)}
           </a>
         </Fact>
       )}
       {entry.violations !== null && entry.violations > 0 && (
         <Fact name="Plan">
           <a href={href('events', { q: `${entry.q} violation:*` })}>
-            {plural(entry.violations, 'violation')}
+            {plural(entry.violations, 'event breaks', 'events break')} it
           </a>
         </Fact>
       )}

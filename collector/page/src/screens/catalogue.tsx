@@ -8,7 +8,7 @@ import { go, href, hrefWith, route } from '../lib/router.ts'
 import type { Catalogue, CatalogueEntry } from '../lib/types.ts'
 import { useQuery } from '../lib/use-query.ts'
 import { visibleText } from '../lib/visible-text.ts'
-import { EntryPanel, entryTitle, lostOf } from './catalogue-entry.tsx'
+import { EntryPanel, entryTitle } from './catalogue-entry.tsx'
 
 export function CatalogueScreen() {
   const { params } = route.value
@@ -70,8 +70,6 @@ export function CatalogueScreen() {
             <p class="under-table">
               The types of properties are inferred from {plural(data.sampled, 'accepted event')}, the newest
               of each name.
-              {!data.isComplete &&
-                ' There are too many events to count in time: the counts are lower bounds.'}
             </p>
           )}
         </div>
@@ -106,8 +104,10 @@ function Plan({
   return (
     <p>
       Tracking plan <strong>{plan.title}</strong> with {plural(plan.events, 'event')}:{' '}
-      <a href={href('events', { q: 'violation:*' })}>{plural(violations, 'violation')}</a>, {unplanned} not in
-      the plan
+      <a href={href('events', { q: 'violation:*' })}>
+        {plural(violations, 'event breaks', 'events break')} it
+      </a>
+      , {unplanned} not in the plan
       {plan.unseen.length > 0 && (
         <>
           , {plan.unseen.length} not seen yet (
@@ -172,7 +172,7 @@ function EntryTable({ entries, current, hasPlan, isStale }: TableProps) {
               <Sparkline values={entry.sparkline} label={`${count(entry.count)} events over time`} />
             </td>
             <td class="number">{shortCount(entry.count)}</td>
-            <td class="number bad-text">{lostOf(entry) > 0 && shortCount(lostOf(entry))}</td>
+            <td class="number bad-text">{entry.rejected > 0 && shortCount(entry.rejected)}</td>
             <td>
               {entry.properties ?? <span title="No event was sampled">–</span>}
               {entry.inconsistent !== null && entry.inconsistent > 0 && (
@@ -184,7 +184,7 @@ function EntryTable({ entries, current, hasPlan, isStale }: TableProps) {
               {entry.violations !== null && entry.violations > 0 && (
                 <>
                   {' '}
-                  <Pill tone="warn">{plural(entry.violations, 'violation')}</Pill>
+                  <Pill tone="warn">{plural(entry.violations, 'breaks', 'break')} the plan</Pill>
                 </>
               )}
               {hasPlan && entry.isPlanned === false && entry.name && (

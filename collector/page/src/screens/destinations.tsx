@@ -61,9 +61,6 @@ function DestinationCard({ destination, onDone }: { destination: Destination; on
   const isBusy = useSignal(false)
   const { name, type, target, warning, pending, delivered, failed, skipped, lastError, failures } =
     destination
-  // If only other processes have the destination in their configuration, this process does not know its address, and cannot
-  // retry.
-  const isKnown = type !== 'unknown'
   const hasWork = pending + failed > 0
   const [tone, state] = stateOf(destination)
   const term = termFor('destination', name)
@@ -92,17 +89,13 @@ function DestinationCard({ destination, onDone }: { destination: Destination; on
         <h3>
           <Text value={name} /> <Pill tone={tone}>{state}</Pill>
         </h3>
-        {isKnown && (
-          <p class="soft">
-            {type} to <Text value={target} />
-          </p>
-        )}
-        {isKnown && (
-          // `aria-disabled` instead of `disabled`: a disabled button loses the focus to the top of the page.
-          <Button aria-disabled={isBusy.value || !hasWork} onClick={() => hasWork && retry()}>
-            Try everything again
-          </Button>
-        )}
+        <p class="soft">
+          {type} to <Text value={target} />
+        </p>
+        {/* `aria-disabled` instead of `disabled`: a disabled button loses the focus to the top of the page. */}
+        <Button aria-disabled={isBusy.value || !hasWork} onClick={() => hasWork && retry()}>
+          Try everything again
+        </Button>
       </div>
       <div class="sheet">
         {warning !== null && <p class="bad-text">{capitalised(warning)}.</p>}
@@ -157,15 +150,9 @@ function DestinationCard({ destination, onDone }: { destination: Destination; on
                           </>
                         )}
                       </span>
-                      {isKnown && (
-                        <Button
-                          class="quiet"
-                          aria-disabled={isBusy.value}
-                          onClick={() => retry([failure.id])}
-                        >
-                          Try again
-                        </Button>
-                      )}
+                      <Button class="quiet" aria-disabled={isBusy.value} onClick={() => retry([failure.id])}>
+                        Try again
+                      </Button>
                     </li>
                   ))}
                 </ul>
@@ -179,12 +166,11 @@ function DestinationCard({ destination, onDone }: { destination: Destination; on
 }
 
 function Waiting({ destination }: { destination: Destination }) {
-  const { type, isEnabled, warning, pending, oldestPendingAt, nextAttemptAt } = destination
+  const { isEnabled, pending, oldestPendingAt, nextAttemptAt } = destination
   if (pending === 0 || oldestPendingAt === null) return null
-  // The store has a time for the next attempt even if no process will make that attempt.
-  const isNobodys = !isEnabled || (type === 'unknown' && warning !== null)
+  // Of one that is turned off, the store has a time for the next attempt too, which nobody will make.
   const seconds =
-    nextAttemptAt === null || isNobodys ? 0 : Math.ceil((Date.parse(nextAttemptAt) - clockMs.value) / 1000)
+    nextAttemptAt === null || !isEnabled ? 0 : Math.ceil((Date.parse(nextAttemptAt) - clockMs.value) / 1000)
   return (
     <p>
       The oldest pending delivery came <Ago at={oldestPendingAt} />

@@ -1,5 +1,4 @@
 import { useSignal } from '@preact/signals'
-import { stringifyExact } from '../../../src/json/exact-json.ts'
 import { attempt, Button, Text } from '../components/basics.tsx'
 import { copy } from '../components/copy.tsx'
 import { Confirm } from '../components/dialog.tsx'
@@ -52,13 +51,16 @@ export function EventActions({ event, onDone }: ActionProps) {
     <p class="actions">
       {message !== null && original !== null && (
         <Menu label="Copy">
-          <Button onClick={() => copy(stringifyExact(message, 2), 'JSON')}>As JSON</Button>
+          <Button onClick={() => copy(JSON.stringify(message, null, 2), 'JSON')}>As JSON</Button>
           <Button onClick={() => copy(asCurl(original, base), 'curl command')}>As a curl command</Button>
           <Button onClick={() => copy(asTrackpost(original, base), 'Trackpost code')}>
             As Trackpost code
           </Button>
         </Menu>
       )}
+      <a class="button" href={`api/events/${encodeURIComponent(event.id)}/file`} download>
+        Save as a file
+      </a>
       {event.status === 'accepted' && names.length > 0 && (
         <Menu label="Deliver again">
           <Button onClick={() => replay()}>To all destinations</Button>

@@ -1,19 +1,19 @@
 import { useSignal } from '@preact/signals'
-import { useMemo, useRef } from 'preact/hooks'
-import { exactDigits, stringifyExact } from '../../../src/json/exact-json.ts'
+import { useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import { TEXT_FIELDS } from '../../../src/record.ts'
 import { Button, Choice, Text } from '../components/basics.tsx'
 import { copy } from '../components/copy.tsx'
-import type { AddTerm } from '../components/event-cells.tsx'
+import { type AddTerm, titleOf } from '../components/event-cells.tsx'
 import { JsonTree } from '../components/json-tree.tsx'
 import { openAt } from '../components/menu.tsx'
 import { helpFor } from '../lib/basics.ts'
 import { compare, type Path, pathText } from '../lib/diff.ts'
-import { href } from '../lib/router.ts'
+import { exactDateAndTime } from '../lib/format.ts'
+import { href, hrefWith } from '../lib/router.ts'
 import { termFor } from '../lib/search-line.ts'
-import type { EventDetails, Message } from '../lib/types.ts'
+import type { EventDetails, EventRecord, Message } from '../lib/types.ts'
 
-type View = 'kept' | 'both' | 'first'
+type View = 'kept' | 'both' | 'other'
 
 function linkOf(path: Path, value: unknown): string | undefined {
   if (path.length !== 1 || typeof value !== 'string') return undefined
@@ -39,20 +39,37 @@ function termOf(path: Path, value: unknown): string | undefined {
   return termFor(path.join('.'), value)
 }
 
-export function EventMessage({ event, addTerm }: { event: EventDetails; addTerm: AddTerm }) {
-  const { message, sent, first } = event
+/** What a comparison needs of the other event. */
+export type Compared = Pick<
+  EventRecord,
+  'id' | 'type' | 'name' | 'userId' | 'anonymousId' | 'receivedAt' | 'message'
+>
+
+interface MessageProps {
+  event: EventDetails
+  /** The event to compare this one with. */
+  other: Compared | null
+  addTerm: AddTerm
+}
+
+export function EventMessage({ event, other, addTerm }: MessageProps) {
+  const { message, sent } = event
   const search = useSignal('')
-  const view = useSignal<View>(event.reason === 'dedup_conflict' && first !== null ? 'first' : 'kept')
+  const view = useSignal<View>('kept')
   const picked = useSignal<{ path: Path; value: unknown } | undefined>(undefined)
   const menu = useRef<HTMLDivElement>(null)
   const changes = useMemo(
     () => (sent === null || message === null ? undefined : compare(sent, message)),
     [sent, message],
   )
-  const fromFirst = useMemo(
-    () => (first?.message && message !== null ? compare(first.message, message) : undefined),
-    [first, message],
+  const fromOther = useMemo(
+    () => (other?.message && message !== null ? compare(other.message, message) : undefined),
+    [other, message],
   )
+  // Before it is drawn, so that a comparison that was asked for is seen at once.
+  useLayoutEffect(() => {
+    if (fromOther !== undefined) view.value = 'other'
+  }, [other?.id])
   const marked = useMemo(() => markedFields(event), [event])
   if (message === null) {
     return (
@@ -64,7 +81,7 @@ export function EventMessage({ event, addTerm }: { event: EventDetails; addTerm:
   }
   const views: Array<readonly [View, string]> = [['kept', 'As kept']]
   if (sent !== null) views.push(['both', 'Beside what was sent'])
-  if (fromFirst !== undefined) views.push(['first', 'Compared with the first'])
+  if (fromOther !== undefined) views.push(['other', 'Compared'])
   const onPick = (path: Path, value: unknown, at: HTMLElement) => {
     picked.value = { path, value }
     openAt(menu.current, at)
@@ -113,20 +130,21 @@ export function EventMessage({ event, addTerm }: { event: EventDetails; addTerm:
           </div>
         </div>
       )}
-      {view.value === 'first' && (
+      {view.value === 'other' && other !== null && (
         <>
-          <p class="soft">{differenceInWords(fromFirst?.size ?? 0)}</p>
-          {tree(message, fromFirst)}
+          <p class="soft">
+            {fromOther?.size === 0 ? 'Equal to' : 'The marked values differ from'}{' '}
+            <a href={hrefWith({ open: other.id, with: event.id })}>
+              <Text value={titleOf(other)} /> of {exactDateAndTime(other.receivedAt)}
+            </a>
+            .
+          </p>
+          {tree(message, fromOther)}
         </>
       )}
       <PickMenu menu={menu} picked={picked.value} addTerm={addTerm} />
     </section>
   )
-}
-
-function differenceInWords(differences: number): string {
-  if (differences === 0) return 'This event is equal to the first event with this messageId.'
-  return 'The marked values differ from the first event with this messageId. Only the first event counts.'
 }
 
 function markedFields(event: EventDetails): ReadonlySet<string> {
@@ -143,10 +161,10 @@ function PickMenu({
   picked: { path: Path; value: unknown } | undefined
   addTerm: AddTerm
 }) {
-  const term = picked && termOf(picked.path, exactDigits(picked.value) ?? picked.value)
+  const term = picked && termOf(picked.path, picked.value)
   const close = () => menu.current?.hidePopover()
-  const plain = exactDigits(picked?.value) ?? picked?.value
-  const text = typeof plain === 'string' ? plain : (stringifyExact(plain, 2) ?? '')
+  const text =
+    typeof picked?.value === 'string' ? picked.value : (JSON.stringify(picked?.value, null, 2) ?? '')
   return (
     <div ref={menu} popover="auto" class="menu" onClick={close}>
       {picked !== undefined && (

@@ -1,92 +1,88 @@
 import { useSignal } from '@preact/signals'
-import { useEffect, useMemo } from 'preact/hooks'
-import { Ago, Button, Fact, Name, Nothing, Pill, QueryState, Text } from '../components/basics.tsx'
+import { Fragment } from 'preact'
+import { useMemo } from 'preact/hooks'
+import { Ago, Button, Fact, Name, Pill, QueryState, Text } from '../components/basics.tsx'
 import { copy } from '../components/copy.tsx'
-import { PanelHead } from '../components/dialog.tsx'
 import { type AddTerm, Status, titleOf } from '../components/event-cells.tsx'
-import { SidePanel } from '../components/side-panel.tsx'
+import { Panel } from '../components/side-panel.tsx'
 import { codeInWords, helpFor } from '../lib/basics.ts'
 import { capitalised, dateAndTime, duration, exactDateAndTime, plural } from '../lib/format.ts'
-import { go, href, hrefWith, route } from '../lib/router.ts'
+import { href, hrefWith } from '../lib/router.ts'
 import { termFor } from '../lib/search-line.ts'
 import type { EventDetails } from '../lib/types.ts'
-import { isGone, openedBy } from '../lib/use-list-address.ts'
 import { useQuery } from '../lib/use-query.ts'
 import { visibleText } from '../lib/visible-text.ts'
 import { EventActions } from './event-actions.tsx'
 import { EventDeliveries } from './event-deliveries.tsx'
-import { EventMessage } from './event-message.tsx'
+import { type Compared, EventMessage } from './event-message.tsx'
 
 interface PanelProps {
   id: string
-  /** In milliseconds since the epoch, from the address. */
-  receivedAt: string | undefined
+  /** Compared with this event. */
+  withId: string | undefined
   onClose(): void
   onOpen(id: string): void
   addTerm: AddTerm
 }
 
-export function EventPanel({ id, receivedAt, onClose, onOpen, addTerm }: PanelProps) {
+export function EventPanel({ id, withId, onClose, onOpen, addTerm }: PanelProps) {
   const query = useQuery<EventDetails>(`api/events/${encodeURIComponent(id)}`)
+  const other = useQuery<EventDetails>(withId && `api/events/${encodeURIComponent(withId)}`)
   const event = query.data
-  const isLoaded = event !== undefined && event.id === id
-  const loadedAt = isLoaded ? event.receivedAt : undefined
-  const isReplaced = isGone(receivedAt, loadedAt)
-  const isOther = !isLoaded || isReplaced
-  useEffect(() => {
-    // A key may have opened another event since this one was drawn.
-    const now = openedBy(route.peek().params)
-    if (loadedAt !== undefined && now.openId === id && now.openedAt === undefined)
-      go(hrefWith({ open: `${id}@${Date.parse(loadedAt)}` }), { replace: true })
-  }, [id, loadedAt, receivedAt])
+  const isOther = event === undefined || event.id !== id
   const title = isOther ? 'Event' : `${event.type ?? 'unknown kind'}: ${visibleText(titleOf(event))}`
   return (
-    <SidePanel label={title} onClose={onClose}>
-      <PanelHead
-        title={
-          isOther ? (
-            'Event'
-          ) : (
-            <>
-              <span class="soft">{event.type ?? 'unknown kind'}</span> <Name value={titleOf(event)} />
-            </>
-          )
-        }
-        onClose={onClose}
-      >
-        <Button
-          class="quiet"
-          disabled={isOther || event.following === null}
-          onClick={() => event?.following && onOpen(event.following)}
-        >
-          Newer
-        </Button>
-        <Button
-          class="quiet"
-          disabled={isOther || event.previous === null}
-          onClick={() => event?.previous && onOpen(event.previous)}
-        >
-          Older
-        </Button>
-      </PanelHead>
-      <QueryState query={query} isEmpty={!isLoaded} />
-      {isReplaced && (
-        <Nothing title="This event is gone.">
-          <p>The store was restored from a backup, and another event has its number now.</p>
-        </Nothing>
-      )}
+    <Panel
+      label={title}
+      title={
+        isOther ? (
+          'Event'
+        ) : (
+          <>
+            <span class="soft">{event.type ?? 'unknown kind'}</span> <Name value={titleOf(event)} />
+          </>
+        )
+      }
+      query={query}
+      isEmpty={isOther}
+      onClose={onClose}
+      actions={
+        <>
+          <Step title="Newer" id={isOther ? null : event.following} onOpen={onOpen} />
+          <Step title="Older" id={isOther ? null : event.previous} onOpen={onOpen} />
+        </>
+      }
+    >
       {!isOther && (
-        <div class="panel-body" key={event.id}>
+        <Fragment key={event.id}>
           <EventActions event={event} onDone={query.reload} />
           <Explanation event={event} />
           <Facts event={event} addTerm={addTerm} />
           <EventDeliveries outcomes={event.destinations} />
           <Repeats event={event} />
-          <EventMessage event={event} addTerm={addTerm} />
-        </div>
+          {other.error !== undefined && <QueryState query={other} />}
+          <EventMessage
+            event={event}
+            other={otherOf(event, other.data?.id === withId ? other.data : undefined)}
+            addTerm={addTerm}
+          />
+        </Fragment>
       )}
-    </SidePanel>
+    </Panel>
   )
+}
+
+function Step({ title, id, onOpen }: { title: string; id: string | null; onOpen(id: string): void }) {
+  return (
+    <Button class="quiet" disabled={id === null} onClick={() => id !== null && onOpen(id)}>
+      {title}
+    </Button>
+  )
+}
+
+/** The chosen event; without one, the first event with the same messageId, if its content differs. */
+function otherOf(event: EventDetails, chosen: EventDetails | undefined): Compared | null {
+  return chosen ?? (event.reason === 'dedup_conflict' ? event.first : null)
 }
 
 function Explanation({ event }: { event: EventDetails }) {
@@ -103,7 +99,7 @@ function Explanation({ event }: { event: EventDetails }) {
           {first !== null && (
             <p>
               <a href={hrefWith({ open: first.id })}>The first event with this messageId</a> came{' '}
-              <Ago at={first.receivedAt} />.
+              <Ago at={first.receivedAt} />. <a href={hrefWith({ with: first.id })}>Compare</a>
             </p>
           )}
         </div>

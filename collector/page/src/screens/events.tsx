@@ -11,8 +11,7 @@ import {
   sourceOptions,
   TimeFilter,
 } from '../components/filter-menu.tsx'
-import { ExportMenu, SavedFilters } from '../components/list-tools.tsx'
-import { Menu } from '../components/menu.tsx'
+import { ExportMenu } from '../components/list-tools.tsx'
 import { ListActions, PickBox, PickedBar, pick } from '../components/picked.tsx'
 import { EXAMPLE_FROM, SearchLine } from '../components/search-line.tsx'
 import { about, codeInWords, helpFor, reasonCodes, warningCodes } from '../lib/basics.ts'
@@ -30,7 +29,7 @@ import { FirstSteps } from './first-steps.tsx'
 
 const KIND: Filter = { title: 'Kind', fields: ['type'] }
 const SOURCE: Filter = { title: 'Source', fields: ['source'] }
-const LOST = '(status:rejected -reason:duplicate OR delivery:failed)'
+const LOST = '(status:rejected OR delivery:failed)'
 const STATUS: Filter = {
   title: 'Status',
   fields: ['status', 'reason', 'delivery', 'warning', 'violation'],
@@ -41,9 +40,9 @@ const isUnsettled = ({ destinations }: EventSummary) => destinations.some(({ sta
 
 export function EventsScreen() {
   const address = useListAddress()
-  const { line, openId, openedAt, question, setLine, addTerm, open, close } = address
+  const { line, openId, withId, question, setLine, addTerm, open, close } = address
   const picked = useSignal<ReadonlyMap<string, EventSummary>>(new Map())
-  const { feed, onView } = useFeed(
+  const { feed, isEngaged, onView } = useFeed(
     () =>
       new Feed<EventSummary, EventPage>({
         path: 'api/events',
@@ -71,8 +70,7 @@ export function EventsScreen() {
   ]
   // Without a filter, the menu of the page deletes everything.
   const isFiltered = Object.keys(question).length > 0
-  const { canAct = true, canDelete = true, destinations = [] } = about.value ?? {}
-  const hasActions = canDelete || (canAct && destinations.length > 0)
+  const hasActions = about.value?.canDelete !== false
   const hidden = new Set([KIND, SOURCE, STATUS].flatMap((filter) => filterTerm(line, filter)?.index ?? []))
   const filters = { line, setLine }
   return (
@@ -82,6 +80,7 @@ export function EventsScreen() {
       label="Events, newest first"
       class={picked.value.size > 0 ? 'is-picking' : ''}
       feed={feed}
+      isEngaged={isEngaged}
       address={address}
       timeOf={timeOf}
       timeName={shownTime.value}
@@ -102,10 +101,7 @@ export function EventsScreen() {
       whenEmpty={<FirstSteps />}
       actions={
         <>
-          <Menu label="Saved">
-            <SavedFilters line={line} setLine={setLine} />
-          </Menu>
-          <ExportMenu path="api/export" name="events" question={question} />
+          <ExportMenu question={question} />
           {isFiltered && hasActions && <ListActions feed={feed} question={question} />}
         </>
       }
@@ -126,7 +122,7 @@ export function EventsScreen() {
             hidden={hidden}
           />
           {picked.value.size > 0 ? (
-            <PickedBar feed={feed} picked={picked} />
+            <PickedBar feed={feed} picked={picked} onCompare={open} />
           ) : (
             <div class="filters">
               <FilterMenu filter={KIND} options={kinds()} {...filters} />
@@ -147,7 +143,7 @@ export function EventsScreen() {
       )}
       panel={
         openId !== undefined && (
-          <EventPanel id={openId} receivedAt={openedAt} onClose={close} onOpen={open} addTerm={addTerm} />
+          <EventPanel id={openId} withId={withId} onClose={close} onOpen={open} addTerm={addTerm} />
         )
       }
     />
@@ -179,17 +175,19 @@ function kinds(): FilterOption[] {
 function states(): FilterOption[] {
   const stats = latest.value?.stats
   if (stats === undefined) return []
-  const { accepted, rejected, byReason } = stats
+  const { accepted, rejected, repeated, byReason } = stats
+  const { duplicate: _, ...refused } = byReason
   return [
     { text: 'did not arrive', term: LOST },
     { text: 'accepted', term: 'status:accepted', count: accepted },
     { text: 'not accepted', term: 'status:rejected', count: rejected },
-    ...byCount(byReason).map(([code, count]) => ({
+    ...byCount(refused).map(([code, count]) => ({
       text: codeInWords(code),
       term: `reason:${code}`,
       count,
       isPart: true,
     })),
+    ...(repeated > 0 ? [{ text: 'duplicate', term: 'status:repeated', count: repeated }] : []),
     { text: 'a delivery was given up', term: 'delivery:failed' },
     { text: 'a delivery is waiting', term: 'delivery:pending' },
     { text: 'breaks the tracking plan', term: 'violation:*' },
@@ -215,7 +213,7 @@ const FIELDS: readonly Suggestion[] = [
   ...Object.entries(TEXT_FIELDS).flatMap(([field, { search }]) =>
     search === 'user' || search === 'name' ? [] : { text: `${search}:`, hint: field },
   ),
-  { text: 'status:', hint: 'accepted or rejected' },
+  { text: 'status:', hint: 'accepted, rejected or repeated' },
   { text: 'reason:', hint: 'why it was not accepted' },
   { text: 'warning:', hint: 'what is odd about it' },
   { text: 'delivery:', hint: 'failed, pending, delivered, skipped' },
@@ -244,6 +242,7 @@ function suggestionsOf(events: readonly EventSummary[]): Suggestion[] {
   for (const one of ['failed', 'pending', 'delivered', 'skipped']) add(`delivery:${one}`, '')
   add('status:accepted', '')
   add('status:rejected', '')
+  add('status:repeated', 'duplicates')
   add('violation:*', 'breaks the tracking plan')
   return [...FIELDS, ...found.values()]
 }

@@ -4,17 +4,22 @@ import { attempt, Button, Pill, QueryState, Text } from '../components/basics.ts
 import { byCount } from '../components/filter-menu.tsx'
 import { Screen } from '../components/screen.tsx'
 import { about } from '../lib/basics.ts'
-import { duration, plural, share } from '../lib/format.ts'
+import { count, duration, plural, share } from '../lib/format.ts'
 import { sendJson } from '../lib/http.ts'
-import { latest } from '../lib/live.ts'
+import { clockMs, latest } from '../lib/live.ts'
 import { href } from '../lib/router.ts'
 import type { FaultRule, FaultState } from '../lib/types.ts'
 import { useQuery } from '../lib/use-query.ts'
 import { visibleText } from '../lib/visible-text.ts'
 
-type Rule = Partial<Omit<FaultRule, 'id' | 'remaining'>>
+type Rule = Partial<Omit<FaultRule, 'id' | 'remaining' | 'until'>> & { forMs?: number }
 
 const PRESETS: ReadonlyArray<{ title: string; meaning: string; rule: Rule }> = [
+  {
+    title: 'Outage for 30 s',
+    meaning: 'Every request gets 503, and after 30 seconds all is well again.',
+    rule: { status: 503, times: null, forMs: 30_000 },
+  },
   {
     title: 'Outage',
     meaning: 'Every request gets 503, until you remove it.',
@@ -47,6 +52,11 @@ const PRESETS: ReadonlyArray<{ title: string; meaning: string; rule: Rule }> = [
     meaning: 'The next request is refused with 401 Unauthorized.',
     rule: { status: 401 },
   },
+  {
+    title: 'At random',
+    meaning: 'One in ten requests gets 503, until you remove it.',
+    rule: { status: 503, chance: 0.1, times: null },
+  },
 ]
 
 export function FaultsScreen() {
@@ -65,7 +75,7 @@ export function FaultsScreen() {
   // A rule that was used up, or set by another page, changes the number in the stream.
   const active = latest.value?.faults
   useEffect(() => query.reload(), [active])
-  const isCalm = data !== undefined && data.rules.length === 0 && data.failRate === 0
+  const isCalm = data !== undefined && data.rules.length === 0
   return (
     <Screen
       title="Faults"
@@ -96,15 +106,9 @@ export function FaultsScreen() {
         </div>
         <ul class="sheet fault-rows rules">
           {isCalm && <li class="soft">No faults: every request is handled as usual.</li>}
-          {data !== undefined && data.failRate > 0 && (
-            <li class="is-random">
-              <Pill tone="warn">random</Pill>
-              <span class="fault-meaning">{share(data.failRate, 1)} of all requests get 503.</span>
-            </li>
-          )}
-          {grouped(data?.rules ?? []).map(({ words, isLasting, times, remaining, ids }) => (
+          {grouped(data?.rules ?? []).map(({ words, left, ids }) => (
             <li key={ids[0]} class="rule">
-              <Pill tone="warn">{isLasting ? 'until removed' : `${remaining} of ${times} left`}</Pill>
+              <Pill tone="warn">{left}</Pill>
               <span class="fault-meaning">
                 <Text value={words} />
               </span>
@@ -141,15 +145,6 @@ export function FaultsScreen() {
                 </Button>
               </li>
             ))}
-            <li>
-              <span class="fault-title">At random</span>
-              <FailRate
-                now={data?.failRate ?? 0}
-                onSet={(failRate) =>
-                  act('POST', ['api/faults'], { failRate }, 'The share of failing requests is set')
-                }
-              />
-            </li>
           </ul>
         </div>
       </section>
@@ -193,20 +188,31 @@ function sourceNames(): string[] {
 
 /** Equal faults are one row: what is left of them adds up, and they are removed together. */
 function grouped(rules: readonly FaultRule[]) {
-  const groups = new Map<
-    string,
-    { words: string; isLasting: boolean; times: number; remaining: number; ids: string[] }
-  >()
+  const groups = new Map<string, FaultRule[]>()
   for (const rule of rules) {
-    const isLasting = rule.times === null
-    const words = ruleInWords(rule)
-    const group = groups.get(`${isLasting} ${words}`) ?? { words, isLasting, times: 0, remaining: 0, ids: [] }
-    group.times += rule.times ?? 0
-    group.remaining += rule.remaining ?? 0
-    group.ids.push(rule.id)
-    groups.set(`${isLasting} ${words}`, group)
+    const key = `${rule.times === null} ${rule.until} ${ruleInWords(rule)}`
+    groups.set(key, [...(groups.get(key) ?? []), rule])
   }
-  return [...groups.values()]
+  return [...groups.values()].map((same) => ({
+    words: ruleInWords(same[0] as FaultRule),
+    left: leftOf(same),
+    ids: same.map(({ id }) => id),
+  }))
+}
+
+/** For how long, or how often, equal faults go on. */
+function leftOf(same: readonly FaultRule[]): string {
+  const sum = (pick: (rule: FaultRule) => number | null) =>
+    same.reduce((total, one) => total + (pick(one) ?? 0), 0)
+  const [first] = same
+  const seconds = first?.until == null ? 0 : Math.ceil((Date.parse(first.until) - clockMs.value) / 1000)
+  const parts = [
+    ...(first?.times === null
+      ? []
+      : [`${sum(({ remaining }) => remaining)} of ${sum(({ times }) => times)} left`]),
+    ...(seconds > 0 ? [`for ${count(seconds)} s`] : []),
+  ]
+  return parts.join(', ') || 'until removed'
 }
 
 function ruleInWords({ status, headers, delay, hang, reset, path, source, chance }: FaultRule): string {
@@ -226,34 +232,19 @@ function ruleInWords({ status, headers, delay, hang, reset, path, source, chance
   return `${what}${retryAfter}${late}${where}${often}`
 }
 
-function FailRate({ now, onSet }: { now: number; onSet(failRate: number): void }) {
-  return (
-    <label class="fault-meaning">
-      Share of requests, of all sources, that get 503:{' '}
-      <select
-        aria-label="Share of requests that fail at random"
-        value={String(now)}
-        onChange={(event) => onSet(Number(event.currentTarget.value))}
-      >
-        {[...new Set([0, 0.05, 0.1, 0.2, 0.5, 1, now])].map((failRate) => (
-          <option key={failRate} value={String(failRate)}>
-            {failRate === 0 ? 'none' : share(failRate, 1)}
-          </option>
-        ))}
-      </select>
-    </label>
-  )
-}
-
 function OwnFault({ onAdd }: { onAdd(rule: Rule): void }) {
   const status = useSignal('500')
   const delay = useSignal('0')
   const times = useSignal('1')
+  const seconds = useSignal('')
+  const percent = useSignal('100')
   const path = useSignal('')
   const fields = [
     ['Status', status, { type: 'number', min: 200, max: 599, required: true }],
     ['Delay in ms', delay, { type: 'number', min: 0, max: 300_000, required: true }],
     ['Times', times, { type: 'number', min: 1, max: 1_000_000, placeholder: 'for ever' }],
+    ['For seconds', seconds, { type: 'number', min: 1, max: 86_400, placeholder: 'no limit' }],
+    ['Share in %', percent, { type: 'number', min: 1, max: 100, required: true }],
     ['Path', path, { type: 'text', placeholder: 'any, or /v1/batch' }],
   ] as const
   return (
@@ -265,6 +256,8 @@ function OwnFault({ onAdd }: { onAdd(rule: Rule): void }) {
           status: Number(status.value),
           delay: Number(delay.value),
           times: times.value === '' ? null : Number(times.value),
+          chance: Number(percent.value) / 100,
+          ...(seconds.value === '' ? {} : { forMs: 1000 * Number(seconds.value) }),
           path: path.value.trim() === '' ? null : path.value.trim(),
         })
       }}

@@ -4,12 +4,11 @@ import { Screen } from '../components/screen.tsx'
 import { chosenFrom, TimeRange } from '../components/time-range.tsx'
 import { helpFor, skipInWords } from '../lib/basics.ts'
 import { capitalised, count, plural, rate, share, shortCount } from '../lib/format.ts'
-import { latest } from '../lib/live.ts'
+import { latest, totalOf } from '../lib/live.ts'
 import { href } from '../lib/router.ts'
 import type { EventPage, Loss, Overview, RequestPage, Step } from '../lib/types.ts'
 import { useQuery } from '../lib/use-query.ts'
 import { FirstSteps } from './first-steps.tsx'
-import { LogBlock } from './log-state.tsx'
 
 /** Refreshed rarely: after the first event, the oldest time changes only when old events are deleted. */
 const BEGINNING_MS = 60_000
@@ -45,21 +44,15 @@ export function OverviewScreen() {
   const overview = query.data
   const stats = latest.value?.stats
   // While the store is unavailable, its counts are 0 too, although it may have events.
-  const isEmpty =
-    query.error === undefined && stats !== undefined && stats.accepted + stats.rejected + stats.requests === 0
+  const isEmpty = query.error === undefined && stats !== undefined && totalOf(stats) + stats.requests === 0
   return (
     <Screen title="Overview" actions={<TimeRange otherwise={otherwise} />}>
       <QueryState query={query} isEmpty={!isEmpty && overview === undefined} />
       {!isEmpty && overview !== undefined && (
         <div class={`block${query.isStale ? ' stale' : ''}`}>
-          {!overview.isComplete && (
-            <p class="note">There are too many events to count in time: the numbers are lower bounds.</p>
-          )}
           <Figures overview={overview} from={from} />
         </div>
       )}
-      {/* Loads its own data, so it is up to date even while the store is unavailable and the rest is outdated. */}
-      <LogBlock />
       {isEmpty ? (
         <FirstSteps />
       ) : (
@@ -109,7 +102,7 @@ function Figures({ overview, from }: { overview: Overview; from: string | undefi
         name="lost"
         title="Not accepted"
         value={shortCount(lost)}
-        link={href('events', { q: 'status:rejected -reason:duplicate', from })}
+        link={href('events', { q: 'status:rejected', from })}
         isBad={lost > 0}
         note={repeated > 0 ? `and ${plural(repeated, 'repeat')}, which is harmless` : share(lost, all)}
       />
@@ -204,9 +197,7 @@ function Volume({ overview }: { overview: Overview }) {
         <h3>Volume</h3>
         <p class="soft">
           events in each {unit.replace(/^1 /, '')}: <span class="legend accepted">accepted</span>
-          {has(({ rejected, repeated }) => rejected - repeated) && (
-            <span class="legend rejected">not accepted</span>
-          )}
+          {has(({ rejected }) => rejected) && <span class="legend rejected">not accepted</span>}
           {has(({ repeated }) => repeated) && <span class="legend repeat">repeated</span>}
         </p>
       </div>

@@ -14,7 +14,7 @@ const WORDS: Readonly<Record<Problem['kind'], readonly [one: string, many?: stri
   event: ['event'],
   request: ['request'],
   delivery: ['delivery', 'deliveries'],
-  plan: ['violation of the tracking plan', 'violations of the tracking plan'],
+  plan: ['event'],
 }
 
 const GROUPS: ReadonlyArray<readonly [Severity, string, string]> = [
@@ -36,9 +36,6 @@ export function ProblemsScreen() {
       <QueryState query={query} />
       {data !== undefined && (
         <div class={query.isStale ? 'stale' : ''}>
-          {!data.isComplete && (
-            <p class="note">There are too many events to count in time: the numbers are lower bounds.</p>
-          )}
           {data.problems.length === 0 && (
             <Nothing title="No problems">
               <p>In this time, every event was accepted, and no delivery was given up.</p>

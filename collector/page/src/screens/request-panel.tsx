@@ -1,10 +1,11 @@
-import { Ago, Button, Fact, HTTPStatus, Pill, QueryState, Text } from '../components/basics.tsx'
+import { Ago, attempt, Button, Fact, HTTPStatus, Pill, Text } from '../components/basics.tsx'
 import { copy } from '../components/copy.tsx'
-import { PanelHead } from '../components/dialog.tsx'
-import { SidePanel } from '../components/side-panel.tsx'
-import { codeInWords, helpFor } from '../lib/basics.ts'
+import { Panel } from '../components/side-panel.tsx'
+import { asCurlRequest, collectorBase } from '../lib/as-code.ts'
+import { about, codeInWords, helpFor } from '../lib/basics.ts'
 import { bytes, capitalised, dateAndTime, duration, plural } from '../lib/format.ts'
-import { href } from '../lib/router.ts'
+import { sendJson } from '../lib/http.ts'
+import { go, href, hrefWith } from '../lib/router.ts'
 import type { RequestDetails } from '../lib/types.ts'
 import { useQuery } from '../lib/use-query.ts'
 import { EventRows } from './latest-events.tsx'
@@ -16,22 +17,24 @@ export function RequestPanel({ id, onClose }: { id: string; onClose(): void }) {
   const query = useQuery<RequestDetails>(`api/requests/${encodeURIComponent(id)}`)
   const request = query.data?.id === id ? query.data : undefined
   return (
-    <SidePanel label="Request" onClose={onClose}>
-      <PanelHead
-        title={
-          request === undefined ? (
-            'Request'
-          ) : (
-            <>
-              <span class="soft">{request.method}</span> <Text value={request.path} />
-            </>
-          )
-        }
-        onClose={onClose}
-      />
-      <QueryState query={query} isEmpty={request === undefined} />
+    <Panel
+      label="Request"
+      title={
+        request === undefined ? (
+          'Request'
+        ) : (
+          <>
+            <span class="soft">{request.method}</span> <Text value={request.path} />
+          </>
+        )
+      }
+      query={query}
+      isEmpty={request === undefined}
+      onClose={onClose}
+    >
       {request !== undefined && (
-        <div class="panel-body">
+        <>
+          <Actions request={request} />
           <Refusal request={request} />
           <Facts request={request} />
           {request.events.total > 0 && (
@@ -62,9 +65,27 @@ export function RequestPanel({ id, onClose }: { id: string; onClose(): void }) {
               ))}
             </dl>
           </section>
-        </div>
+        </>
       )}
-    </SidePanel>
+    </Panel>
+  )
+}
+
+function Actions({ request }: { request: RequestDetails }) {
+  const curl = asCurlRequest(request, collectorBase())
+  const send = () =>
+    attempt(async () => {
+      const path = `api/requests/${encodeURIComponent(request.id)}/send`
+      const answer = await sendJson<{ status: number; request: string | null }>('POST', path)
+      if (answer.request !== null) go(hrefWith({ open: answer.request }))
+      return `Sent again: the answer is ${answer.status}`
+    })
+  return (
+    <p class="actions">
+      {curl !== undefined && <Button onClick={() => copy(curl, 'curl command')}>Copy as curl</Button>}
+      {curl !== undefined && about.value?.canAct !== false && <Button onClick={send}>Send again</Button>}
+      {curl === undefined && <span class="soft">Only the beginning of the body was kept.</span>}
+    </p>
   )
 }
 

@@ -2,7 +2,7 @@ import { HTTPStatus, Pill, Text } from '../components/basics.tsx'
 import { Cell } from '../components/event-cells.tsx'
 import { type Column, FeedList } from '../components/feed-list.tsx'
 import { FilterMenu, type FilterOption, sourceOptions, TimeFilter } from '../components/filter-menu.tsx'
-import { ExportMenu } from '../components/list-tools.tsx'
+import { exportAddress } from '../components/list-tools.tsx'
 import { EXAMPLE_FROM, SearchLine } from '../components/search-line.tsx'
 import { codeInWords, helpFor } from '../lib/basics.ts'
 import { Feed } from '../lib/feed.ts'
@@ -39,7 +39,7 @@ const RESULTS: readonly FilterOption[] = [200, 400, 401, 404, 413, 429, 503].map
   term: `status:${status}`,
 }))
 const COLUMNS: readonly Column[] = [
-  ['Time', 'time'],
+  ['Answered', 'time'],
   ['Status', 'http'],
   ['Request', 'path'],
   ['Result', 'count'],
@@ -52,7 +52,7 @@ const COLUMNS: readonly Column[] = [
 export function RequestsScreen() {
   const address = useListAddress()
   const { line, openId, question, setLine, addTerm, close } = address
-  const { feed, onView } = useFeed(
+  const { feed, isEngaged, onView } = useFeed(
     () => new Feed<RequestSummary, RequestPage>({ path: 'api/requests', pick: ({ requests }) => requests }),
     question,
     { markOf: ({ stats }) => stats.requests, isUnsettled: () => false },
@@ -65,12 +65,17 @@ export function RequestsScreen() {
       title="Requests"
       label="Requests, newest first"
       feed={feed}
+      isEngaged={isEngaged}
       address={address}
-      timeOf={({ at }) => at}
+      timeOf={answeredAt}
       columns={COLUMNS}
       onView={onView}
       whenEmpty={<FirstSteps />}
-      actions={<ExportMenu path="api/export/requests" name="requests" question={question} />}
+      actions={
+        <a class="button" href={exportAddress('api/export/requests', question)} download="requests.csv">
+          Export
+        </a>
+      }
       panel={openId !== undefined && <RequestPanel id={openId} onClose={close} />}
       tools={(width) => (
         <>
@@ -109,17 +114,24 @@ function Result({ request: { code, problem, events } }: { request: RequestSummar
       </span>
     )
   }
-  if (events.total === 0) return <span class="soft">–</span>
+  const { total, rejected, repeated } = events
+  if (total === 0) return <span class="soft">–</span>
   return (
     <>
-      {plural(events.total, 'event')}
-      {events.rejected > 0 && (
+      {plural(total, 'event')}
+      {rejected > 0 && (
         <>
-          , <span class="bad-text">{count(events.rejected)} not accepted</span>
+          , <span class="bad-text">{count(rejected)} not accepted</span>
         </>
       )}
+      {repeated > 0 && <span class="soft">, {plural(repeated, 'duplicate')}</span>}
     </>
   )
+}
+
+/** The list is in the order of the answers, so it shows their time. */
+function answeredAt({ at, durationMs }: RequestSummary): string {
+  return new Date(Date.parse(at) + Math.round(durationMs ?? 0)).toISOString()
 }
 
 interface CellsProps {
@@ -132,8 +144,8 @@ function RequestCells({ request, addTerm }: CellsProps) {
   const client = library ?? userAgent
   return (
     <>
-      <Cell class="time" title={dateAndTime(at)}>
-        {clock(at)}
+      <Cell class="time" title={`received ${dateAndTime(at)}`}>
+        {clock(answeredAt(request))}
       </Cell>
       <Cell class="http" term={`status:${status}`} addTerm={addTerm}>
         <HTTPStatus status={status} />

@@ -1,9 +1,8 @@
 import { useCallback, useState } from 'preact/hooks'
 import { Ago, Button, Fact, Icon, Nothing, QueryState, Text } from '../components/basics.tsx'
-import { PanelHead } from '../components/dialog.tsx'
 import { JsonTree } from '../components/json-tree.tsx'
 import { Screen } from '../components/screen.tsx'
-import { SidePanel } from '../components/side-panel.tsx'
+import { Panel } from '../components/side-panel.tsx'
 import { dateAndTime, plural, shortCount, shortJson } from '../lib/format.ts'
 import { isNarrow } from '../lib/media.ts'
 import { go, goBack, href, hrefWith, route } from '../lib/router.ts'
@@ -24,9 +23,7 @@ export function UsersScreen() {
   const q = params.get('q') ?? ''
   const [limit, setLimit] = useState(PAGE_SIZE)
   const parameters = new URLSearchParams({ limit: String(limit), ...(q === '' ? {} : { q }) })
-  const query = useQuery<{ users: UserSummary[]; next: string | null; isComplete: boolean }>(
-    `api/users?${parameters}`,
-  )
+  const query = useQuery<{ users: UserSummary[]; next: string | null }>(`api/users?${parameters}`)
   const users = query.data?.users
   // Beside the list, there is room for one user at once.
   const id = chosen ?? (isNarrow.value ? undefined : users?.[0]?.id)
@@ -67,11 +64,6 @@ export function UsersScreen() {
         <div class="scroll is-table">
           {users?.length === 0 && (
             <Nothing title={q === '' ? 'No users yet' : 'No user matches'}>
-              {query.data?.isComplete === false && (
-                <p>
-                  There are too many events to search them all in time. The whole userId is found at once.
-                </p>
-              )}
               {q === '' && <p>A user appears with the first event that has a userId or an anonymousId.</p>}
             </Nothing>
           )}
@@ -146,11 +138,17 @@ function UserPanel({ id, onClose, canClose }: PanelProps) {
   const isOther = user === undefined || user.id !== id
   const title = nameOf(user?.traits) ?? id
   return (
-    <SidePanel label="User" onClose={onClose}>
-      <PanelHead title={<Text value={isOther ? id : title} />} {...(canClose ? { onClose } : {})} />
-      <QueryState query={query} isEmpty={isOther} />
+    <Panel
+      label="User"
+      title={<Text value={isOther ? id : title} />}
+      query={query}
+      isEmpty={isOther}
+      onClose={onClose}
+      canClose={canClose}
+      class={`person${query.error === undefined ? '' : ' stale'}`}
+    >
       {!isOther && (
-        <div class={`panel-body person${query.error === undefined ? '' : ' stale'}`}>
+        <>
           <div class="user-facts">
             <p class="soft">
               {title !== user.id && (
@@ -180,7 +178,6 @@ function UserPanel({ id, onClose, canClose }: PanelProps) {
               </h3>
               <a href={href('events', { q: termFor('user', user.id) })}>Show in the list</a>
             </div>
-            {!user.isComplete && <p class="soft">There are more events than could be found in time.</p>}
             <EventRows
               events={user.events}
               label="Timeline by the time of the events, newest first"
@@ -192,9 +189,9 @@ function UserPanel({ id, onClose, canClose }: PanelProps) {
               </p>
             )}
           </section>
-        </div>
+        </>
       )}
-    </SidePanel>
+    </Panel>
   )
 }
 

@@ -1,14 +1,12 @@
 import type { TrackingPlan } from '../../plan/plan.ts'
-import type { Budget } from '../budget.ts'
-import type { StepContext } from '../dialect.ts'
-import type { TimeRange } from '../event-reader.ts'
+import type { Database } from '../database.ts'
+import type { Persons } from '../persons.ts'
 
-export interface QueryContext extends StepContext {
-  budget: Budget
+/** What every query reads from. */
+export interface QueryContext {
+  database: Database
+  persons: Persons
   plan: TrackingPlan | null
-}
-
-/** A range of time, with safe integers instead of missing ends. */
-export function closed({ fromMs, toMs }: TimeRange): { fromMs: number; toMs: number } {
-  return { fromMs: fromMs ?? Number.MIN_SAFE_INTEGER, toMs: toMs ?? Number.MAX_SAFE_INTEGER }
+  /** Milliseconds since the epoch, for relative times. */
+  nowMs: number
 }

@@ -1,65 +1,53 @@
 import { helpFor } from '../../help.ts'
 import type { Reason } from '../../record.ts'
 import { term } from '../../search/syntax.ts'
-import { BUCKET_MS, type Buckets, bucketsOf } from '../buckets.ts'
-import type { TimeRange } from '../event-reader.ts'
 import type { Loss, Overview, Step } from '../query-results.ts'
-import { all, first, type Query, sql } from '../sql.ts'
+import { sql, type TimeRange, within } from '../sql.ts'
 import type { QueryContext } from './context.ts'
 
 const HOUR_MS = 3_600_000
-const MAX_BUCKETS = 120
+const MAX_SLOTS = 120
 const WIDTHS_S = [10, 30, 60, 300, 600, 1800, 3600, 10_800, 21_600, 43_200, 86_400]
 const MAX_LOSSES = 200
-
-/** The reason of accepted events is ''. */
-interface EventCount {
-  reason: Reason | ''
-  count: number
-}
 
 interface DeliveryCount {
   destination: string
   state: 'pending' | 'delivered' | 'skipped' | 'failed'
-  reason: string
+  reason: string | null
   count: number
 }
 
 /** The default range is the last hour. */
-export function* overview({ nowMs }: QueryContext, range: TimeRange): Query<Overview> {
-  const toMs = range.toMs ?? nowMs + 1
-  const buckets = bucketsOf({ fromMs: range.fromMs ?? toMs - HOUR_MS, toMs })
-  const inTime = sql`bucket >= ${buckets.first} AND bucket < ${buckets.end}`
-  const widthMs = slotWidthMs(buckets)
-  const width = widthMs / BUCKET_MS
-  const requests = yield* first<Overview['requests']>(
-    sql`SELECT coalesce(sum(count), 0) AS total, coalesce(sum(count) FILTER (WHERE status >= 400), 0) AS refused
-        FROM request_tally WHERE ${inTime}`,
+export function overview({ database, nowMs }: QueryContext, given: TimeRange): Overview {
+  const toMs = given.toMs ?? nowMs + 1
+  const fromMs = given.fromMs ?? toMs - HOUR_MS
+  const received = within('received_at', { fromMs, toMs })
+  const requests = database.get<Overview['requests']>(
+    sql`SELECT count(*) AS total, count(*) FILTER (WHERE status >= 400) AS refused FROM request
+        WHERE ${within('at', { fromMs, toMs })}`,
   )
-  const events = yield* all<EventCount>(
-    sql`SELECT reason, sum(count) AS count FROM tally WHERE ${inTime} GROUP BY reason ORDER BY reason`,
+  const events = database.all<{ reason: Reason | null; count: number }>(
+    sql`SELECT reason, count(*) AS count FROM event WHERE ${received} GROUP BY reason`,
   )
-  const deliveries = yield* all<DeliveryCount>(
-    sql`SELECT destination, state, reason, sum(count) AS count FROM delivery_tally WHERE ${inTime}
-        GROUP BY destination, state, reason ORDER BY destination, state, reason`,
+  const deliveries = database.all<DeliveryCount>(
+    sql`SELECT destination, state, reason, count(*) AS count FROM delivery WHERE ${received} GROUP BY destination, state, reason`,
   )
-  const counted = yield* all<{ slot: number; accepted: number; rejected: number; repeated: number }>(
-    sql`SELECT (bucket - CAST(${buckets.first} AS bigint)) / CAST(${width} AS bigint) AS slot,
-          coalesce(sum(count) FILTER (WHERE reason = ''), 0) AS accepted,
-          coalesce(sum(count) FILTER (WHERE reason <> ''), 0) AS rejected,
-          coalesce(sum(count) FILTER (WHERE reason = 'duplicate'), 0) AS repeated
-        FROM tally WHERE ${inTime} GROUP BY slot`,
+  const bucketMs = slotWidthMs(toMs - fromMs)
+  const slots = database.all<{ slot: number; accepted: number; repeated: number; rejected: number }>(
+    sql`SELECT CAST((received_at - ${fromMs}) / ${bucketMs} AS INTEGER) AS slot, count(*) FILTER (WHERE reason IS NULL) AS accepted,
+          count(*) FILTER (WHERE reason = 'duplicate') AS repeated, count(*) FILTER (WHERE reason <> 'duplicate') AS rejected
+        FROM event WHERE ${received} GROUP BY slot`,
   )
-  const bySlot = new Map(counted.map(({ slot, ...counts }) => [slot, counts]))
-  const slots = Math.min(MAX_BUCKETS, Math.max(1, Math.ceil((buckets.end - buckets.first) / width)))
+  const bySlot = new Map(slots.map(({ slot, ...counts }) => [slot, counts]))
+  const length = Math.min(MAX_SLOTS, Math.max(1, Math.ceil((toMs - fromMs) / bucketMs)))
   return {
-    from: isoTime(buckets.first * BUCKET_MS),
-    to: isoTime(buckets.end * BUCKET_MS),
-    bucketMs: widthMs,
+    from: isoTime(fromMs),
+    to: isoTime(toMs),
+    bucketMs,
     requests: requests ?? { total: 0, refused: 0 },
-    ...funnelOf(buckets, events, deliveries),
-    series: Array.from({ length: slots }, (_, slot) => ({
-      at: isoTime((buckets.first + slot * width) * BUCKET_MS),
+    ...funnelOf((toMs - fromMs) / 1000, events, deliveries),
+    series: Array.from({ length }, (_, slot) => ({
+      at: isoTime(fromMs + slot * bucketMs),
       ...(bySlot.get(slot) ?? { accepted: 0, rejected: 0, repeated: 0 }),
     })),
     isComplete: true,
@@ -67,10 +55,9 @@ export function* overview({ nowMs }: QueryContext, range: TimeRange): Query<Over
 }
 
 /** The time between two points in `series`. */
-function slotWidthMs({ first, end }: Buckets): number {
-  const lengthMs = (end - first) * BUCKET_MS
-  const fitting = WIDTHS_S.find((seconds) => lengthMs / (seconds * 1000) <= MAX_BUCKETS)
-  return fitting === undefined ? Math.ceil(lengthMs / MAX_BUCKETS / 86_400_000) * 86_400_000 : fitting * 1000
+function slotWidthMs(lengthMs: number): number {
+  const fitting = WIDTHS_S.find((seconds) => lengthMs / (seconds * 1000) <= MAX_SLOTS)
+  return fitting === undefined ? Math.ceil(lengthMs / MAX_SLOTS / 86_400_000) * 86_400_000 : fitting * 1000
 }
 
 function isoTime(timeMs: number): string {
@@ -78,30 +65,28 @@ function isoTime(timeMs: number): string {
 }
 
 function funnelOf(
-  { first, end }: Buckets,
-  events: readonly EventCount[],
+  lengthSeconds: number,
+  events: ReadonlyArray<{ reason: Reason | null; count: number }>,
   deliveries: readonly DeliveryCount[],
 ): { steps: Step[]; losses: Loss[] } {
-  const seconds = Math.max(1, ((end - first) * BUCKET_MS) / 1000)
   const losses: Loss[] = []
-  let received = 0
-  let accepted = 0
+  const counts = { received: 0, accepted: 0, repeated: 0 }
   for (const { reason, count } of events) {
-    received += count
-    if (reason === '') accepted += count
-    else if (count > 0) {
-      const { severity } = helpFor(reason)
-      losses.push({ step: 'accepted', reason, count, severity, q: term('reason', reason) })
-    }
+    counts.received += count
+    if (reason === null) counts.accepted += count
+    else if (reason === 'duplicate') counts.repeated += count
+    if (reason === null) continue
+    const { severity } = helpFor(reason)
+    losses.push({ step: 'accepted', reason, count, severity, q: term('reason', reason) })
   }
   const states = { pending: 0, delivered: 0, skipped: 0, failed: 0 }
   for (const { destination, state, reason, count } of deliveries) {
     states[state] += count
-    if (count <= 0 || (state !== 'skipped' && state !== 'failed')) continue
+    if (state !== 'skipped' && state !== 'failed') continue
     losses.push({
       step: state === 'skipped' ? 'filtered' : 'delivered',
       destination,
-      reason,
+      reason: reason ?? '',
       count,
       severity: state === 'skipped' ? 'info' : 'error',
       q: `${term('destination', destination)} delivery:${state}`,
@@ -112,17 +97,18 @@ function funnelOf(
     name,
     unit,
     count,
-    perSecond: Math.round((count / seconds) * 1000) / 1000,
+    perSecond: Math.round((count / Math.max(1, lengthSeconds)) * 1000) / 1000,
     lost,
   })
-  losses.sort((a, b) => b.count - a.count)
+  const { received, accepted, repeated } = counts
   return {
     steps: [
       step('received', 'events', received, 0),
-      step('accepted', 'events', accepted, received - accepted),
+      // A repeat is no loss: its event was accepted before.
+      { ...step('accepted', 'events', accepted, received - accepted - repeated), repeated },
       step('filtered', 'deliveries', pending + delivered + failed, skipped),
       { ...step('delivered', 'deliveries', delivered, failed), pending },
     ],
-    losses: losses.slice(0, MAX_LOSSES),
+    losses: losses.sort((a, b) => b.count - a.count).slice(0, MAX_LOSSES),
   }
 }

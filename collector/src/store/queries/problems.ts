@@ -1,180 +1,118 @@
 import { helpFor } from '../../help.ts'
-import type { Reason } from '../../record.ts'
 import { term } from '../../search/syntax.ts'
-import { bucketsOf, endOfBucket } from '../buckets.ts'
-import type { Bounds } from '../dialect.ts'
-import type { TimeRange } from '../event-reader.ts'
 import type { Problem, Problems } from '../query-results.ts'
-import { all, first, type Query, sql } from '../sql.ts'
-import { closed, type QueryContext } from './context.ts'
+import { raw, sql, type TimeRange, within } from '../sql.ts'
+import type { QueryContext } from './context.ts'
 
 const MAX_PROBLEMS = 200
 const MAX_SOURCES = 20
-/** Time limit of the search for the newest event of each reason. */
-const EXAMPLES_MS = 60
 const SEVERITIES = ['error', 'warning', 'info']
 
-export function* problems(context: QueryContext, range: TimeRange): Query<Problems> {
-  const bounds = yield* context.dialect.boundsOf(range)
+export function problems(context: QueryContext, range: TimeRange): Problems {
   const found = [
-    ...(yield* problemsOfEvents(context, range, bounds)),
-    ...(yield* problemsOfRequests(range)),
-    ...(yield* problemsOfDeliveries(range)),
+    ...ofEvents(context, range),
+    ...ofRequests(context, range),
+    ...ofDeliveries(context, range),
+    ...ofPlan(context, range),
   ]
-  const { problem, isComplete } = yield* problemOfPlan(context, range, bounds)
-  if (problem !== undefined) found.push(problem)
-  return { problems: ordered(found), isComplete }
+  found.sort((a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity) || b.count - a.count)
+  return { problems: found.slice(0, MAX_PROBLEMS), isComplete: true }
 }
 
-function* problemsOfEvents(
-  { dialect, budget }: QueryContext,
-  range: TimeRange,
-  bounds: Bounds,
-): Query<Problem[]> {
-  const { first, end } = bucketsOf(range)
-  const rows = yield* all<{ reason: Reason; source: string; count: number; last: number }>(
-    sql`SELECT reason, source.name AS source, sum(count) AS count, max(bucket) AS last FROM tally
-        JOIN source ON source.id = source_id WHERE bucket >= ${first} AND bucket < ${end} AND reason <> '' AND count > 0
-        GROUP BY reason, source_id, source.name ORDER BY 3 DESC, reason, source.name`,
+/** With `max`, SQLite takes the other columns from the row that has the maximum. */
+const NEWEST = raw('max(received_at) AS at, seq')
+
+function ofEvents({ database }: QueryContext, range: TimeRange): Problem[] {
+  const rows = database.all<{ reason: string; source: string; count: number; at: number; seq: number }>(
+    sql`SELECT reason, source, count(*) AS count, ${NEWEST} FROM event
+        WHERE ${within('received_at', range)} AND reason IS NOT NULL GROUP BY reason, source ORDER BY count DESC, reason, source`,
   )
-  const byReason = new Map<string, Problem>()
-  // The most frequent source of each reason comes first.
-  for (const { reason, source, count, last } of rows) {
+  const byReason = new Map<string, Problem & { atMs: number }>()
+  for (const { reason, source: name, count, at, seq } of rows) {
     const known = byReason.get(reason)
-    const lastSeen = endOfBucket(last)
+    const newest = { lastSeen: new Date(at).toISOString(), example: String(seq), atMs: at }
     if (known === undefined) {
-      const sources = [{ name: source, count }]
       const q = term('reason', reason)
-      byReason.set(reason, {
-        kind: 'event',
-        reason,
-        count,
-        ...helpFor(reason),
-        lastSeen,
-        sources,
-        example: null,
-        q,
-      })
-    } else {
-      known.count += count
-      if (lastSeen > known.lastSeen) known.lastSeen = lastSeen
-      if (known.sources.length < MAX_SOURCES) known.sources.push({ name: source, count })
+      const sources = [{ name, count }]
+      byReason.set(reason, { kind: 'event', reason, count, ...helpFor(reason), ...newest, sources, q })
+      continue
     }
+    known.count += count
+    if (known.sources.length < MAX_SOURCES) known.sources.push({ name, count })
+    if (at > known.atMs) Object.assign(known, newest)
   }
-  for (const { reason, seq, at } of yield* dialect.newestByReason(
-    [...byReason.keys()],
-    bounds,
-    closed(range),
-    budget.part(EXAMPLES_MS),
-  )) {
-    const problem = byReason.get(reason)
-    if (problem === undefined) continue
-    problem.example = String(seq)
-    problem.lastSeen = new Date(at).toISOString()
-  }
-  return [...byReason.values()]
+  return [...byReason.values()].map(({ atMs: _, ...problem }) => problem)
 }
 
-function* problemsOfRequests(range: TimeRange): Query<Problem[]> {
-  const buckets = bucketsOf(range)
-  const rows = yield* all<{ status: number; code: string; count: number; last: number }>(
-    sql`SELECT status, code, sum(count) AS count, max(bucket) AS last FROM request_tally
-        WHERE bucket >= ${buckets.first} AND bucket < ${buckets.end} AND (status >= 400 OR status = 0)
-        GROUP BY status, code ORDER BY status, code`,
+function ofRequests({ database }: QueryContext, range: TimeRange): Problem[] {
+  const rows = database.all<{ status: number; code: string | null; count: number; at: number; id: number }>(
+    sql`SELECT status, code, count(*) AS count, max(at) AS at, id FROM request
+        WHERE ${within('at', range)} AND (status >= 400 OR status = 0) GROUP BY status, code`,
   )
-  const found: Problem[] = []
-  for (const row of rows) {
-    const example = yield* first<{ id: number }>(
-      sql`SELECT id FROM request WHERE status = ${row.status} AND coalesce(code, '') = ${row.code} ORDER BY seq DESC LIMIT 1`,
-    )
-    const { status, code, count, last } = row
-    const meaning = status === 0 ? 'the connection ended before there was a response' : `answered ${status}`
-    const help = helpFor(code)
-    found.push({
+  return rows.map(({ status, code, count, at, id }) => {
+    const answer = status === 0 ? 'the connection ended before there was a response' : `answered ${status}`
+    const help = helpFor(code ?? '')
+    const isKnown = code !== null && help.meaning !== code
+    return {
       kind: 'request',
-      reason: code === '' ? `status_${status}` : code,
+      reason: code ?? `status_${status}`,
       count,
       ...help,
-      meaning: help.meaning === code ? `${meaning}${code === '' ? '' : `: ${code}`}` : help.meaning,
+      meaning: isKnown ? help.meaning : `${answer}${code === null ? '' : `: ${code}`}`,
       severity: status === 429 || status === 0 ? 'warning' : help.severity,
-      lastSeen: endOfBucket(last),
+      lastSeen: new Date(at).toISOString(),
       sources: [],
-      example: example === undefined ? null : String(example.id),
-      q: code === '' ? `status:${status}` : `status:${status} ${term('code', code)}`,
-    })
-  }
-  return found
+      example: String(id),
+      q: code === null ? `status:${status}` : `status:${status} ${term('code', code)}`,
+    }
+  })
 }
 
-function* problemsOfDeliveries(range: TimeRange): Query<Problem[]> {
-  const buckets = bucketsOf(range)
-  const rows = yield* all<{ destination: string; reason: string; count: number; last: number }>(
-    sql`SELECT destination, reason, sum(count) AS count, max(bucket) AS last FROM delivery_tally
-        WHERE bucket >= ${buckets.first} AND bucket < ${buckets.end} AND state = 'failed'
-        GROUP BY destination, reason HAVING sum(count) > 0 ORDER BY destination, reason`,
+function ofDeliveries({ database }: QueryContext, range: TimeRange): Problem[] {
+  const rows = database.all<{
+    destination: string
+    reason: string | null
+    count: number
+    at: number
+    seq: number
+  }>(
+    sql`SELECT destination, reason, count(*) AS count, ${NEWEST} FROM delivery
+        WHERE ${within('received_at', range)} AND state = 'failed' GROUP BY destination, reason`,
   )
-  const found: Problem[] = []
-  for (const row of rows) {
-    const example = yield* first<{ seq: number }>(
-      sql`SELECT seq FROM delivery WHERE destination = ${row.destination} AND state = 'failed' AND reason = ${row.reason}
-          ORDER BY seq DESC LIMIT 1`,
-    )
-    const { destination, reason, count, last } = row
-    found.push({
-      kind: 'delivery',
-      reason,
-      count,
-      meaning: `the delivery to ${destination} was given up: ${reason}`,
-      remedy: 'Look at the receiver, then retry the failed deliveries under Destinations.',
-      severity: 'error',
-      field: null,
-      lastSeen: endOfBucket(last),
-      sources: [],
-      example: example === undefined ? null : String(example.seq),
-      q: `${term('destination', destination)} delivery:failed`,
-    })
-  }
-  return found
-}
-
-function* problemOfPlan(
-  { dialect, budget }: QueryContext,
-  range: TimeRange,
-  bounds: Bounds,
-): Query<{ problem: Problem | undefined; isComplete: boolean }> {
-  const { fromMs, toMs } = closed(range)
-  let count = 0
-  let newest: { seq: number; at: number } | undefined
-  let isComplete = true
-  for (const slice of dialect.slices(bounds, 'newest', 'index')) {
-    const broken = sql`FROM event ${dialect.indexHint('event_violations')} WHERE violations IS NOT NULL AND ${dialect.within(slice)}
-      AND received_at >= ${fromMs} AND received_at < ${toMs}`
-    const row = yield* first<{ count: number }>(sql`SELECT count(*) AS count ${broken}`)
-    count += row?.count ?? 0
-    if (newest === undefined && count > 0)
-      newest = yield* first(sql`SELECT seq, received_at AS at ${broken} ORDER BY seq DESC LIMIT 1`)
-    isComplete = slice.first === bounds.first || !budget.isUsedUp
-    if (!isComplete) break
-  }
-  if (newest === undefined) return { problem: undefined, isComplete }
-  const problem: Problem = {
-    kind: 'plan',
-    reason: 'violation',
+  return rows.map(({ destination, reason, count, at, seq }) => ({
+    kind: 'delivery',
+    reason: reason ?? '',
     count,
-    meaning: 'the event violates the tracking plan',
-    remedy: 'Open an event: it names each wrong field and what the plan expects. Mend the call or the plan.',
-    severity: 'warning',
+    meaning: `the delivery to ${destination} was given up: ${reason}`,
+    remedy: 'Look at the receiver, then retry the failed deliveries under Destinations.',
+    severity: 'error',
     field: null,
-    lastSeen: new Date(newest.at).toISOString(),
+    lastSeen: new Date(at).toISOString(),
     sources: [],
-    example: String(newest.seq),
-    q: 'violation:*',
-  }
-  return { problem, isComplete }
+    example: String(seq),
+    q: `${term('destination', destination)} delivery:failed`,
+  }))
 }
 
-function ordered(problems: readonly Problem[]): Problem[] {
-  return problems
-    .toSorted((a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity) || b.count - a.count)
-    .slice(0, MAX_PROBLEMS)
+function ofPlan({ database }: QueryContext, range: TimeRange): Problem[] {
+  const row = database.get<{ count: number; at: number; seq: number }>(
+    sql`SELECT count(*) AS count, ${NEWEST} FROM event WHERE violations IS NOT NULL AND ${within('received_at', range)}`,
+  )
+  if (row === undefined || row.count === 0) return []
+  return [
+    {
+      kind: 'plan',
+      reason: 'violation',
+      count: row.count,
+      meaning: 'the event violates the tracking plan',
+      remedy:
+        'Open an event: it names each wrong field and what the plan expects. Mend the call or the plan.',
+      severity: 'warning',
+      field: null,
+      lastSeen: new Date(row.at).toISOString(),
+      sources: [],
+      example: String(row.seq),
+      q: 'violation:*',
+    },
+  ]
 }

@@ -1,89 +1,69 @@
-import { comparisonsOf } from '../../search/meanings.ts'
-import { cursorOf, type InNumbers, numberOf } from '../cursor.ts'
-import type { QueryParameters } from '../event-reader.ts'
-import { ANSWER, type RequestProblem } from '../ports.ts'
+import type { RequestProblem } from '../../record.ts'
+import type { Search } from '../../search/syntax.ts'
+import { cursorOf, numberOf, seqOf } from '../cursor.ts'
+import type { requestRow } from '../new-request.ts'
 import type { RequestDetail, RequestSummary, RequestsPage } from '../query-results.ts'
-import type { requestRow } from '../request-row.ts'
-import { requestCondition } from '../search/request-condition.ts'
-import { all, first, type Query, raw, sql } from '../sql.ts'
-import { namesOf, REQUEST_COLUMNS } from '../tables.ts'
-import { closed, type QueryContext } from './context.ts'
-import { search } from './find.ts'
-import { endOfPage } from './page-room.ts'
-import { summariesOf, timeAt } from './records.ts'
+import { requestCondition } from '../request-condition.ts'
+import { raw, sql, type TimeRange, within } from '../sql.ts'
+import { storedJson } from '../stored-message.ts'
+import type { QueryContext } from './context.ts'
+import { type EventSearch, type Paging, summariesOf } from './events.ts'
 
-type RequestRow = ReturnType<typeof requestRow> & { seq: number }
+type RequestRow = ReturnType<typeof requestRow>
 
 const EVENTS_SHOWN = 100
+const SUMMARY_COLUMNS = raw(
+  'id, at, method, path, status, code, source, address, agent, library, content_type, encoding, body_bytes, inflated_bytes, duration, retries, events, accepted, repeated, problem, fault',
+)
 
-const COLUMNS = raw(['seq', ...namesOf(REQUEST_COLUMNS)].join(', '))
-
-export function* listRequests(
+/** In the order of their receipt. */
+export function listRequests(
   context: QueryContext,
-  query: InNumbers<QueryParameters<'requests'>>,
-): Query<RequestsPage> {
-  const { dialect, budget } = context
-  const condition = requestCondition(dialect, query.search, context.nowMs)
-  const { fromMs, toMs } = closed(query)
-  const kept = yield* first<{ first: number | null; last: number | null }>(
-    sql`SELECT min(seq) AS first, max(seq) AS last FROM request`,
+  query: TimeRange & Paging & { search: Search; after?: EventSearch['after'] },
+): RequestsPage {
+  const { search, after, order, limit, cursor } = query
+  const start =
+    cursor === undefined ? raw('TRUE') : sql`id ${raw(order === 'newest' ? '<' : '>')} ${seqOf(cursor)}`
+  const since = after === undefined ? raw('TRUE') : sql`id > ${seqOf(after)}`
+  const rows = context.database.all<RequestRow>(
+    sql`SELECT ${SUMMARY_COLUMNS} FROM request
+        WHERE ${start} AND ${since} AND ${within('at', query)} AND ${requestCondition(search, context.nowMs)}
+        ORDER BY id ${raw(order === 'newest' ? 'DESC' : 'ASC')} LIMIT ${limit + 1}`,
   )
-  const newest = kept?.last ?? 0
-  const bounds = {
-    first: Math.max(kept?.first ?? 1, (query.after ?? 0) + 1),
-    last: Math.min(newest, (query.before ?? Number.MAX_SAFE_INTEGER) - 1),
-  }
-  const found = yield* search<RequestRow>(
-    dialect.slices(bounds, query.order, 'rows', comparisonsOf(query.search)),
-    bounds,
-    // Reads one more request than the page can have, to find out whether there is a next page.
-    { order: query.order, limit: query.limit + 1 },
-    budget,
-    (slice) => sql`${COLUMNS} FROM request WHERE seq BETWEEN ${slice.first} AND ${slice.last}
-        AND at >= ${fromMs} AND at < ${toMs} AND ${condition}`,
-  )
-  const { next, isComplete, searchedTo } = endOfPage(found, query.limit)
+  const shown = rows.slice(0, limit)
   return {
-    requests: found.rows.slice(0, query.limit).map(requestSummary),
-    next,
-    head: cursorOf(newest),
-    isComplete,
-    searchedTo: yield* timeAt(sql`at FROM request`, searchedTo),
+    requests: shown.map(requestSummary),
+    next: rows.length > limit ? cursorOf(shown.at(-1)?.id ?? 0) : null,
+    head: cursorOf(context.database.number('SELECT max(id) AS value FROM request')),
+    isComplete: true,
+    searchedTo: null,
   }
 }
 
-function* rowOf(id: string): Query<RequestRow | undefined> {
-  const number = numberOf(id)
-  if (number === undefined) return undefined
-  return yield* first<RequestRow>(sql`SELECT ${COLUMNS} FROM request WHERE id = ${number} LIMIT 1`)
+export function rowOfRequest({ database }: QueryContext, id: string): RequestRow | undefined {
+  return database.get<RequestRow>(sql`SELECT * FROM request WHERE id = ${numberOf(id) ?? 0}`)
 }
 
-export function* requestById(id: string): Query<RequestSummary | null> {
-  const row = yield* rowOf(id)
-  return row === undefined ? null : requestSummary(row)
-}
-
-export function* requestDetail(context: QueryContext, { id }: { id: string }): Query<RequestDetail | null> {
-  const row = yield* rowOf(id)
+export function requestDetail(context: QueryContext, id: string): RequestDetail | null {
+  const row = rowOfRequest(context, id)
   if (row === undefined) return null
-  const found = yield* all<{ seq: number }>(
+  const found = context.database.all<{ seq: number }>(
     sql`SELECT seq FROM event WHERE request_id = ${row.id} ORDER BY seq LIMIT ${EVENTS_SHOWN + 1}`,
   )
-  const { [ANSWER]: answer = null, ...headers } = JSON.parse(row.headers) as Record<string, string>
   const shown = found.slice(0, EVENTS_SHOWN).map(({ seq }) => seq)
   return {
     ...requestSummary(row),
-    headers,
+    headers: storedJson<Record<string, string>>(row.headers, {}),
     body: row.body,
     bodyIsCut: row.is_cut === 1,
-    answer,
-    eventList: yield* summariesOf(context, shown),
+    answer: row.answer,
+    eventList: summariesOf(context, shown),
     next: found.length > EVENTS_SHOWN ? cursorOf(shown.at(-1) ?? 0) : null,
   }
 }
 
-function requestSummary(row: RequestRow): RequestSummary {
-  const problem = row.problem === null ? null : (JSON.parse(row.problem) as RequestProblem)
+export function requestSummary(row: RequestRow): RequestSummary {
+  const problem = storedJson<RequestProblem | null>(row.problem, null)
   return {
     id: String(row.id),
     at: new Date(row.at).toISOString(),
@@ -101,7 +81,12 @@ function requestSummary(row: RequestRow): RequestSummary {
     inflatedBytes: row.inflated_bytes,
     durationMs: row.duration,
     retryCount: row.retries,
-    events: { total: row.events, accepted: row.accepted, rejected: row.events - row.accepted },
+    events: {
+      total: row.events,
+      accepted: row.accepted,
+      rejected: row.events - row.accepted - row.repeated,
+      repeated: row.repeated,
+    },
     problem: problem === null ? null : { offset: null, line: null, column: null, ...problem },
     fault: row.fault,
   }

@@ -1,11 +1,9 @@
+import type { SentDifference } from '../../new-event.ts'
 import type { Message } from '../../record.ts'
-import type { SentDifference } from '../ports.ts'
 import type { ShownDifference } from '../query-results.ts'
 
 /**
  * Restores the message as the client sent it, except for values that the collector removed.
- *
- * @param own The stored message, without inherited fields.
  */
 export function asSent(own: Message, difference: SentDifference): Message {
   const sent = structuredClone(own)
@@ -24,12 +22,19 @@ export function asSent(own: Message, difference: SentDifference): Message {
 export function differenceOf(kept: Message, difference: SentDifference): ShownDifference {
   return {
     added: [...difference.added],
-    changed: Object.entries(difference.changed).map(([path, sent]) => {
+    changed: Object.entries(difference.changed).flatMap(([path, sent]) => {
       const [holder, key] = place(kept, path)
-      return { path, sent, kept: holder?.[key] ?? null }
+      const value = holder?.[key] ?? null
+      return isEqual(sent, value) ? [] : [{ path, sent, kept: value }]
     }),
     removed: [...difference.removed],
   }
+}
+
+/** Another way to write the same value is no difference: `2026-05-17T09:30:00Z` and `2026-05-17T09:30:00.000Z`. */
+function isEqual(sent: unknown, kept: unknown): boolean {
+  if (JSON.stringify(sent) === JSON.stringify(kept)) return true
+  return typeof sent === 'string' && typeof kept === 'string' && Date.parse(sent) === Date.parse(kept)
 }
 
 /** Finds the object that contains the last key of a path, and this key. Only own keys are followed. Keys may contain dots. */

@@ -1,187 +1,154 @@
-import { cursorOf, type InNumbers } from '../cursor.ts'
-import type { Dialect, IdColumn } from '../dialect.ts'
-import type { QueryParameters } from '../event-reader.ts'
-import type { UserDetail, UserLink } from '../query-results.ts'
-import { all, first, type Query, raw, type Sql, sql } from '../sql.ts'
-import type { TextColumn } from '../tables.ts'
+import { type Cursor, cursorOf, seqOf, timeAndSeqOf, timeCursorOf } from '../cursor.ts'
+import type { TraitChange, UserDetail, UserLink } from '../query-results.ts'
+import { raw, type Sql, sql } from '../sql.ts'
+import { storedMessage } from '../stored-message.ts'
 import type { QueryContext } from './context.ts'
-import { receivedAtOf, summariesOf } from './records.ts'
-import { ByteRoom, userTraits } from './user-traits.ts'
+import { type Paging, summariesOf } from './events.ts'
 
-/** The userIds and anonymousIds of one person together. */
 const MAX_IDS = 50
 const MAX_LINKS = 200
-/** Bytes of JSON of the ids, of the links, and of the events on a page. */
-const MAX_ID_BYTES = 50_000
-const MAX_LINK_BYTES = 100_000
-const MAX_EVENT_BYTES = 200_000
+/** Events that set traits, of which the newest are read. */
+const MAX_SETTERS = 1000
+const MAX_TRAITS = 1000
+const MAX_GROUPS = 200
+const MAX_HISTORY = 200
 
-export function* userDetail(
-  context: QueryContext,
-  query: InNumbers<QueryParameters<'user'>>,
-): Query<UserDetail | null> {
-  const { identity, isComplete } = yield* joinIds(context, query.id)
-  const own = eventsOf(context.dialect, identity, 'seq')
-  const whole = yield* first<{ first: number | null; last: number | null; count: number }>(
-    sql`SELECT min(seq) AS first, max(seq) AS last, count(*) AS count FROM (${own}) AS own`,
+export interface UserQuery extends Omit<Paging, 'cursor'> {
+  id: string
+  /** The time by which the events are ordered; default: that of receipt. */
+  by?: 'receipt' | 'timestamp' | undefined
+  cursor?: Cursor | undefined
+}
+
+export function userDetail(context: QueryContext, query: UserQuery): UserDetail | null {
+  const { database, persons } = context
+  const person = persons.find(query.id)
+  const whole = database.get<{ first: number | null; last: number | null; count: number }>(
+    sql`SELECT min(received_at) AS first, max(received_at) AS last, count(*) AS count FROM event WHERE person = ${person}`,
   )
   if (whole === undefined || whole.first === null || whole.last === null) return null
-  const direction = raw(query.order === 'newest' ? 'DESC' : 'ASC')
-  const isByTimestamp = query.by === 'timestamp'
-  const ordered = isByTimestamp ? eventsOf(context.dialect, identity, 'seq, timestamp') : own
-  const order = isByTimestamp ? sql`timestamp ${direction}, seq ${direction}` : sql`seq ${direction}`
-  const rows = yield* all<{ seq: number }>(
-    sql`SELECT seq FROM (${ordered}) AS own WHERE seq > ${query.after ?? 0} AND seq < ${query.before ?? Number.MAX_SAFE_INTEGER}
-        ORDER BY ${order} LIMIT ${query.limit + 1}`,
-  )
-  const shown = rows.slice(0, query.limit).map(({ seq }) => seq)
-  const found = yield* userTraits(context, eventsOf(context.dialect, identity, 'seq, kind, reason'))
-  const summaries = yield* summariesOf(context, shown)
-  const room = new ByteRoom(MAX_EVENT_BYTES)
-  // At least one, so that the next page is another.
-  const events = summaries.filter((one, index) => room.take(one) || index === 0)
-  const end = (events.length < summaries.length ? events.at(-1)?.seq : shown.at(-1)) ?? 0
+  const ids = (column: 'user_id' | 'anonymous_id') =>
+    database
+      .all<{ id: string }>(
+        sql`SELECT DISTINCT ${raw(column)} AS id FROM event WHERE person = ${person} AND ${raw(column)} IS NOT NULL LIMIT ${MAX_IDS}`,
+      )
+      .map(({ id }) => id)
   return {
     id: query.id,
-    userIds: [...identity.users],
-    anonymousIds: [...identity.anonymous],
-    links: identity.links,
-    firstSeen: yield* timeOf(context, whole.first),
-    lastSeen: yield* timeOf(context, whole.last),
+    userIds: ids('user_id'),
+    anonymousIds: ids('anonymous_id'),
+    links: linksOf(context, person),
+    firstSeen: new Date(whole.first).toISOString(),
+    lastSeen: new Date(whole.last).toISOString(),
     count: whole.count,
-    ...found.traits,
-    events,
-    next:
-      !isByTimestamp && (rows.length > shown.length || events.length < summaries.length)
-        ? cursorOf(end)
-        : null,
-    isComplete: isComplete && found.isComplete,
+    ...traitsOf(context, person),
+    ...timelineOf(context, person, query),
+    isComplete: true,
   }
 }
 
-function* timeOf(context: QueryContext, seq: number): Query<string> {
-  return new Date((yield* receivedAtOf(context, seq)) ?? 0).toISOString()
-}
-
-/** An event with an anonymousId of the person but the userId of another user is left out. */
-function eventsOf(dialect: Dialect, { users, anonymous }: Identity, columns: string): Sql {
-  const found = (column: IdColumn, ids: Iterable<string>) =>
-    sql`SELECT ${raw(columns)} FROM ${dialect.lookup(column, dialect.equals(column, raw('ids.id')), dialect, dialect.ids([...ids]))}`
-  return sql`${found('user_id', users)} UNION ALL ${found('anonymous_id', anonymous)} AND user_id IS NULL`
-}
-
-/** Two ids are joined if one event has both, or if an `alias` event connects them. */
-function* joinIds(context: QueryContext, id: string): Query<{ identity: Identity; isComplete: boolean }> {
-  const { dialect, budget } = context
-  const identity = new Identity()
-  identity.join(yield* columnOf(dialect, id), id)
-  let followed = 0
-  for (const [column, from] of identity.queue) {
-    identity.addPairs(column, from, yield* firstPairs(dialect, column, from))
-    for (const alias of yield* aliasesOf(dialect, from)) {
-      identity.addAlias(alias)
-      for (const one of [alias.userId, alias.previousId]) identity.join(yield* columnOf(dialect, one), one)
-    }
-    followed++
-    if (identity.isFull || budget.isUsedUp) break
-  }
-  return { identity, isComplete: identity.isFull || followed === identity.queue.length }
-}
-
-function eventsWith(dialect: Dialect, column: TextColumn, id: string): Sql {
-  return dialect.lookup(column, dialect.equals(column, sql`${id}`), dialect)
-}
-
-/** An id that is not the userId of any event counts as an anonymousId. */
-function* columnOf(dialect: Dialect, id: string): Query<IdColumn> {
-  const row = yield* first(sql`SELECT seq FROM ${eventsWith(dialect, 'user_id', id)} LIMIT 1`)
-  return row === undefined ? 'anonymous_id' : 'user_id'
-}
-
-/** For each id of the other column that occurs together with `id`, the first event with both ids. */
-function* firstPairs(dialect: Dialect, column: IdColumn, id: string): Query<Pair[]> {
-  const other = raw(column === 'user_id' ? 'anonymous_id' : 'user_id')
-  const firsts = yield* all<{ seq: number }>(
-    sql`SELECT min(seq) AS seq FROM ${eventsWith(dialect, column, id)} AND ${other} IS NOT NULL AND reason IS NULL
-        GROUP BY ${other} ORDER BY 1 LIMIT ${MAX_IDS}`,
+function timelineOf(
+  context: QueryContext,
+  person: string,
+  { by = 'receipt', order, limit, cursor }: UserQuery,
+): Pick<UserDetail, 'events' | 'next'> {
+  const direction = raw(order === 'newest' ? 'DESC' : 'ASC')
+  const side = raw(order === 'newest' ? '<' : '>')
+  const isByTimestamp = by === 'timestamp'
+  let start: Sql = raw('TRUE')
+  if (cursor !== undefined && isByTimestamp) {
+    const { timeMs, seq } = timeAndSeqOf(cursor)
+    start = sql`(timestamp, seq) ${side} (${timeMs}, ${seq})`
+  } else if (cursor !== undefined) start = sql`seq ${side} ${seqOf(cursor)}`
+  const ordered = isByTimestamp ? sql`timestamp ${direction}, seq ${direction}` : sql`seq ${direction}`
+  const rows = context.database.all<{ seq: number; timestamp: number }>(
+    sql`SELECT seq, timestamp FROM event WHERE person = ${person} AND ${start} ORDER BY ${ordered} LIMIT ${limit + 1}`,
   )
-  if (firsts.length === 0) return []
-  return yield* all<Pair>(
-    sql`SELECT seq, received_at AS at, kind, ${other} AS found FROM event
-        WHERE ${dialect.among(firsts.map(({ seq }) => seq))} ORDER BY seq`,
-  )
-}
-
-/** The previousId of an `alias` event is in the column `name`. */
-function* aliasesOf(dialect: Dialect, id: string): Query<Alias[]> {
-  const found: Alias[] = []
-  for (const column of ['user_id', 'name'] as const) {
-    const rows = yield* all<Alias>(
-      sql`SELECT seq, received_at AS at, user_id AS "userId", name AS "previousId" FROM ${eventsWith(dialect, column, id)}
-            AND kind = 'alias' AND reason IS NULL ORDER BY seq LIMIT ${MAX_IDS}`,
-    )
-    found.push(...rows)
+  const shown = rows.slice(0, limit)
+  const last = shown.at(-1)
+  const hasMore = rows.length > limit && last !== undefined
+  return {
+    events: summariesOf(
+      context,
+      shown.map(({ seq }) => seq),
+    ),
+    next: !hasMore ? null : isByTimestamp ? timeCursorOf(last.timestamp, last.seq) : cursorOf(last.seq),
   }
-  return found
 }
 
-/** The first event with a pair of ids; see `firstPairs`. `found` is the id of the other column. */
-interface Pair {
+/** How the ids of a person are known to belong together: the first event with each pair. */
+function linksOf({ database }: QueryContext, person: string): UserLink[] {
+  const rows = database.all<{ from: string; to: string; by: string; at: number; seq: number }>(
+    sql`SELECT "from", "to", "by", at, min(seq) AS seq FROM (
+          SELECT anonymous_id AS "from", user_id AS "to", kind AS "by", received_at AS at, seq FROM event
+            WHERE person = ${person} AND anonymous_id IS NOT NULL AND user_id IS NOT NULL AND reason IS NULL
+          UNION ALL
+          SELECT name, user_id, 'alias', received_at, seq FROM event
+            WHERE person = ${person} AND kind = 'alias' AND reason IS NULL AND name IS NOT NULL AND user_id IS NOT NULL)
+        GROUP BY "from", "to" ORDER BY seq LIMIT ${MAX_LINKS}`,
+  )
+  return rows.map(({ at, seq, ...link }) => ({
+    ...link,
+    at: new Date(at).toISOString(),
+    eventId: String(seq),
+  }))
+}
+
+interface Setter {
   seq: number
-  at: number
   kind: string
-  found: string
-}
-
-interface Alias {
-  seq: number
+  name: string | null
   at: number
-  userId: string
-  previousId: string
+  body: string | null
 }
 
-class Identity {
-  readonly users = new Set<string>()
-  readonly anonymous = new Set<string>()
-  readonly links: UserLink[] = []
-  readonly #known = new Set<string>()
-  readonly #idRoom = new ByteRoom(MAX_ID_BYTES)
-  readonly #linkRoom = new ByteRoom(MAX_LINK_BYTES)
-  #isFull = false
-  /** Grows while it is iterated. */
-  readonly queue: Array<[column: IdColumn, id: string]> = []
-
-  get isFull(): boolean {
-    return this.#isFull || this.users.size + this.anonymous.size >= MAX_IDS
-  }
-
-  addPairs(column: IdColumn, from: string, pairs: readonly Pair[]): void {
-    const other = column === 'user_id' ? 'anonymous_id' : 'user_id'
-    for (const { seq, at, kind, found } of pairs) {
-      const [user, anonymous] = column === 'user_id' ? [from, found] : [found, from]
-      this.#link({ from: anonymous, to: user, by: kind, at, seq })
-      this.join(other, found)
+/** The traits, their changes and the groups of a person, the newest of each. */
+function traitsOf(
+  { database }: QueryContext,
+  person: string,
+): Pick<UserDetail, 'traits' | 'traitHistory' | 'groups' | 'more'> {
+  const setters = database.all<Setter>(
+    sql`SELECT seq, kind, name, received_at AS at, body FROM event
+        WHERE person = ${person} AND kind IN ('identify', 'group') AND reason IS NULL ORDER BY seq DESC LIMIT ${MAX_SETTERS}`,
+  )
+  // In the order in which they were last set.
+  const traits = new Map<string, unknown>()
+  const groups = new Map<string, UserDetail['groups'][number]>()
+  const history: UserDetail['traitHistory'] = []
+  for (const { seq, kind, name, at, body } of setters.reverse()) {
+    const data = Object.entries(Object(storedMessage(body)?.traits)) as Array<[string, unknown]>
+    const atText = new Date(at).toISOString()
+    if (kind === 'group') {
+      const groupId = name ?? ''
+      moveToEnd(groups, groupId, { groupId, traits: Object.fromEntries(data), lastSeen: atText })
+      continue
     }
+    const changes: TraitChange[] = []
+    for (const [path, to] of data) {
+      const from = traits.get(path) ?? null
+      if (JSON.stringify(from) !== JSON.stringify(to)) changes.push({ path, from, to })
+      moveToEnd(traits, path, to)
+    }
+    if (changes.length > 0) history.push({ at: atText, eventId: String(seq), changes })
   }
+  const shown = history.slice(-MAX_HISTORY)
+  return {
+    traits: Object.fromEntries([...traits].slice(-MAX_TRAITS)),
+    traitHistory: shown,
+    groups: [...groups.values()].slice(-MAX_GROUPS),
+    more: {
+      traits: Math.max(0, traits.size - MAX_TRAITS),
+      changes: changesIn(history) - changesIn(shown),
+      groups: Math.max(0, groups.size - MAX_GROUPS),
+    },
+  }
+}
 
-  addAlias({ seq, at, userId, previousId }: Alias): void {
-    this.#link({ from: previousId, to: userId, by: 'alias', at, seq })
-  }
+function changesIn(history: UserDetail['traitHistory']): number {
+  return history.reduce((sum, { changes }) => sum + changes.length, 0)
+}
 
-  join(column: IdColumn, id: string): void {
-    const set = column === 'user_id' ? this.users : this.anonymous
-    if (set.has(id) || this.isFull) return
-    this.#isFull = !this.#idRoom.take(id)
-    if (this.#isFull) return
-    set.add(id)
-    this.queue.push([column, id])
-  }
-
-  #link({ from, to, by, at, seq }: { from: string; to: string; by: string; at: number; seq: number }): void {
-    const key = JSON.stringify([from, to])
-    if (this.#known.has(key) || this.links.length >= MAX_LINKS) return
-    this.#known.add(key)
-    const link = { from, to, by, at: new Date(at).toISOString(), eventId: String(seq) }
-    if (this.#linkRoom.take(link)) this.links.push(link)
-  }
+function moveToEnd<T>(map: Map<string, T>, key: string, value: T): void {
+  map.delete(key)
+  map.set(key, value)
 }

@@ -1,0 +1,89 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { EventSummary } from '../record.ts'
+import type { EventsPage } from '../store/query-results.ts'
+import { printable } from './log.ts'
+
+export interface TailOptions {
+  /** Base URL of a collector. */
+  address: string
+  /** A search line; empty for all events. */
+  q: string
+  isJson: boolean
+  token: string | undefined
+  write(line: string): void
+  /** For what is about the command itself. */
+  tell(line: string): void
+  /** Ends the command. */
+  signal?: AbortSignal
+}
+
+const POLL_MS = 250
+const RETRY_MS = 1000
+
+/**
+ * Prints the events that arrive from now on. Goes on through restarts of the collector. Resolves with the exit code: 1 if the search
+ * or the token is wrong.
+ */
+export async function tail({ address, q, isJson, token, write, tell, signal }: TailOptions): Promise<number> {
+  const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` }
+  let head: string | undefined
+  let isSilent = false
+  while (!signal?.aborted) {
+    const url = new URL(`${address}/api/events`)
+    // The first answer only says where the list ends.
+    const first = { order: 'newest', limit: '1' }
+    const more = { order: 'oldest', limit: '1000', after: head ?? '' }
+    const view = isJson ? 'full' : 'summary'
+    url.search = new URLSearchParams({ q, view, ...(head === undefined ? first : more) }).toString()
+    let response: Response
+    try {
+      response = await fetch(url, { headers, ...(signal && { signal }) })
+    } catch {
+      if (signal?.aborted) break
+      if (!isSilent) tell(`${address} does not respond; waiting for it\n`)
+      isSilent = true
+      await sleep(RETRY_MS)
+      continue
+    }
+    isSilent = false
+    if (response.status >= 500) {
+      await sleep(RETRY_MS)
+      continue
+    }
+    if (!response.ok) {
+      const { message } = (await response.json()) as { message?: string }
+      tell(`${printable(message ?? `answered ${response.status}`)}\n`)
+      return 1
+    }
+    const page = (await response.json()) as EventsPage
+    if (head !== undefined)
+      for (const event of page.events) write(isJson ? `${JSON.stringify(event)}\n` : lineOf(event))
+    const isFull = head !== undefined && page.next !== null
+    head = isFull ? String(page.events.at(-1)?.seq) : page.head
+    if (!isFull) await sleep(POLL_MS, undefined, { ...(signal && { signal }) }).catch(() => {})
+  }
+  return 0
+}
+
+/** One line for people: time, outcome, kind and name, who, and the first values. */
+export function lineOf({
+  receivedAt,
+  reason,
+  type,
+  name,
+  userId,
+  anonymousId,
+  preview,
+}: EventSummary): string {
+  const values = preview.map(
+    ({ path, value }) => `${path.replace(/^(?:properties|traits)\./, '')}=${JSON.stringify(value)}`,
+  )
+  const parts = [
+    receivedAt.slice(11, 23),
+    reason ?? 'accepted',
+    [type ?? '?', name].filter((part) => part !== null).join(' '),
+    userId ?? anonymousId ?? 'nobody',
+    ...values,
+  ]
+  return `${printable(parts.join('  '))}\n`
+}

@@ -1,0 +1,21 @@
+import type { DueDelivery } from '../store/deliveries.ts'
+
+export type AttemptResult =
+  | { result: 'delivered' }
+  | { result: 'retry'; reason: string }
+  | { result: 'failed'; reason: string }
+
+/** Sends events to one destination. */
+export interface Sender {
+  /** Number of deliveries that are attempted at the same time. */
+  readonly limit: number
+  /** Whether one call of `send` gets all deliveries that are attempted at the same time; otherwise it gets one. */
+  readonly isBatch: boolean
+  /** Longest wait after the first failure, in milliseconds. Doubles with each further failure, up to a minute. */
+  readonly firstDelayMs: number
+  /** Whether a delivery that was tried this often, and failed again, is given up. */
+  isGivenUp(delivery: DueDelivery, attempts: number, nowMs: number, wasPaused: boolean): boolean
+  /** Resolves with the result of each delivery, in order. Never rejects. */
+  send(deliveries: readonly DueDelivery[], signal: AbortSignal): Promise<AttemptResult[]>
+  close(): void
+}

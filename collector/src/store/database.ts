@@ -1,0 +1,238 @@
+import { chmodSync, closeSync, openSync, readSync, statSync } from 'node:fs'
+import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } from '@photostructure/sqlite'
+import { ConfigError } from '../config/config-error.ts'
+import { MIGRATE, SCHEMA, SCHEMA_VERSION } from './schema.ts'
+import type { Sql, SqlValue } from './sql.ts'
+
+export const MEMORY = ':memory:'
+
+/** `TRPK` in the header of the file says that it is one of this program. */
+const APPLICATION_ID = 0x5452504b
+const HEADER_BYTES = 100
+/** Another process may just be closing the file. */
+const LOCK_WAIT_MS = 1500
+const JSON_OF_BODY = /\b(json_type|json_extract|json_each)\(body,/g
+/** Different searches need different statements. */
+const MAX_STATEMENTS = 300
+
+/** The one connection of a process to its SQLite file. All methods are synchronous. */
+export class Database {
+  readonly path: string
+  readonly #sqlite: DatabaseSyncInstance
+  readonly #statements = new Map<string, StatementSyncInstance>()
+  readonly #files: string | undefined
+
+  /** @throws ConfigError when the file cannot be used. It is then left as it is. */
+  constructor(path: string, isDurable: boolean) {
+    this.path = path
+    if (path !== MEMORY) checkFile(path)
+    try {
+      this.#sqlite = new DatabaseSync(path)
+    } catch (cause) {
+      throw cannotOpen(path, cause)
+    }
+    try {
+      this.#prepare(isDurable)
+    } catch (cause) {
+      this.#sqlite.close()
+      throw cannotOpen(path, cause)
+    }
+    this.#files = this.#readFiles()
+  }
+
+  #prepare(isDurable: boolean): void {
+    this.exec(`PRAGMA busy_timeout = ${LOCK_WAIT_MS}`)
+    // The lock of a process: a second one that opens the file is told so. It ends with the process, however that ends.
+    this.exec('PRAGMA locking_mode = EXCLUSIVE')
+    // Before the write-ahead log exists, so that it is in the file itself.
+    this.exec(`PRAGMA application_id = ${APPLICATION_ID}`)
+    this.exec('PRAGMA journal_mode = WAL')
+    this.exec(`PRAGMA synchronous = ${isDurable ? 'FULL' : 'NORMAL'}`)
+    this.exec('PRAGMA cache_size = -65536')
+    this.exec('PRAGMA temp_store = MEMORY')
+    // 16 MB: fewer checkpoints, each of which waits for the disk.
+    this.exec('PRAGMA wal_autocheckpoint = 4000')
+    this.exec('PRAGMA journal_size_limit = 67108864')
+    const { user_version: found } = this.get<{ user_version: number }>('PRAGMA user_version') ?? {
+      user_version: 0,
+    }
+    const migration = found === SCHEMA_VERSION ? '' : found === 0 ? SCHEMA : MIGRATE[found]
+    if (migration === undefined) {
+      throw new ConfigError(
+        `its tables are of version ${found}, and this collector knows version ${SCHEMA_VERSION}: use another file`,
+      )
+    }
+    // Written in any case: it takes the lock, and makes the write-ahead log.
+    this.transaction(() => this.exec(`${migration}; PRAGMA user_version = ${SCHEMA_VERSION}`))
+  }
+
+  /** Tells the file and its log from others at the same paths. What is written to a file that was removed is lost. */
+  #readFiles(): string | undefined {
+    if (this.path === MEMORY) return undefined
+    const inodes = ['', '-wal'].map(
+      (end) => statSync(`${this.path}${end}`, { throwIfNoEntry: false, bigint: true })?.ino,
+    )
+    return inodes.join(' ')
+  }
+
+  /** Whether the path still leads to the file that was opened. */
+  get isSameFile(): boolean {
+    return this.#files === this.#readFiles()
+  }
+
+  #statement(sql: string): StatementSyncInstance {
+    const known = this.#statements.get(sql)
+    if (known !== undefined) return known
+    if (this.#statements.size >= MAX_STATEMENTS) this.#statements.clear()
+    const statement = this.#sqlite.prepare(sql)
+    this.#statements.set(sql, statement)
+    return statement
+  }
+
+  all<T>(statement: Sql | string): T[] {
+    return this.#read(statement, (prepared, values) => prepared.all(...values)) as T[]
+  }
+
+  get<T>(statement: Sql | string): T | undefined {
+    return this.#read(statement, (prepared, values) => prepared.get(...values)) as T | undefined
+  }
+
+  #read(
+    statement: Sql | string,
+    read: (prepared: StatementSyncInstance, values: readonly SqlValue[]) => unknown,
+  ): unknown {
+    const { text, values } = typeof statement === 'string' ? { text: statement, values: [] } : statement
+    try {
+      return read(this.#statement(text), values)
+    } catch (cause) {
+      const guarded = text.replace(JSON_OF_BODY, '$1(CASE WHEN json_valid(body) THEN body END,')
+      if (guarded === text || !/malformed JSON/.test((cause as Error).message)) throw cause
+      // A message that is damaged must not break the searches for others. To test each is slow, so it is done only then.
+      return read(this.#statement(guarded), values)
+    }
+  }
+
+  /** The column `value` of the first row; 0 if there is none or it is null. */
+  number(statement: Sql | string): number {
+    return this.get<{ value: number | null }>(statement)?.value ?? 0
+  }
+
+  /** Returns the number of changed rows. */
+  run({ text, values }: Sql): number {
+    return Number(this.#statement(text).run(...values).changes)
+  }
+
+  /** For statements that run for each event: the text is the same each time. */
+  runText(text: string, ...values: SqlValue[]): number {
+    return Number(this.#statement(text).run(...values).changes)
+  }
+
+  exec(text: string): void {
+    this.#sqlite.exec(text)
+  }
+
+  transaction<T>(run: () => T): T {
+    this.exec('BEGIN IMMEDIATE')
+    try {
+      const result = run()
+      this.exec('COMMIT')
+      return result
+    } catch (cause) {
+      try {
+        this.exec('ROLLBACK')
+      } catch {
+        // SQLite has already rolled back by itself, for example because the disk is full.
+      }
+      throw cause
+    }
+  }
+
+  /** Without the pages that deleted rows have left. */
+  get usedBytes(): number {
+    return this.number(
+      'SELECT (page_count - freelist_count) * page_size AS value FROM pragma_page_count, pragma_freelist_count, pragma_page_size',
+    )
+  }
+
+  /** Copies the write-ahead log into the file first, so that the file alone has all data. */
+  close(): void {
+    this.#statements.clear()
+    try {
+      this.exec('PRAGMA journal_mode = DELETE')
+      // The driver closes the file when the statements are collected as garbage: until then, it would keep the lock.
+      this.exec('PRAGMA locking_mode = NORMAL')
+      this.#sqlite.prepare('SELECT count(*) FROM sqlite_schema').get()
+    } catch {
+      // Nothing is lost: SQLite reads the log when the file is opened again.
+    }
+    this.#sqlite.close()
+  }
+}
+
+/**
+ * Reads the header of a file that exists, without changing anything, and makes a new file that only its owner can read: it holds
+ * personal data.
+ *
+ * @throws ConfigError when the file is not one of this program.
+ */
+function checkFile(path: string): void {
+  const header = Buffer.alloc(HEADER_BYTES)
+  let bytes: number
+  try {
+    const file = openSync(path, 'a+', 0o600)
+    try {
+      bytes = readSync(file, header, 0, HEADER_BYTES, 0)
+    } finally {
+      closeSync(file)
+    }
+  } catch (cause) {
+    throw cannotOpen(path, cause)
+  }
+  if (bytes === 0 || isOwn(header)) return makePrivate(path)
+  const what = !header.toString('latin1').startsWith('SQLite format 3\0')
+    ? 'it is not a database, or damaged at its beginning'
+    : header.readUInt32BE(68) === 0 && header.readUInt32BE(60) === 4
+      ? 'an earlier version of the collector made it'
+      : 'it is the database of another program'
+  throw new ConfigError(
+    `store: ${path} was not touched: ${what}; name another file with --store, or move it away`,
+  )
+}
+
+function isOwn(header: Buffer): boolean {
+  return (
+    header.toString('latin1').startsWith('SQLite format 3\0') && header.readUInt32BE(68) === APPLICATION_ID
+  )
+}
+
+function makePrivate(path: string): void {
+  try {
+    chmodSync(path, 0o600)
+  } catch {
+    // Another user owns the file, and has allowed this one to use it.
+  }
+}
+
+export function cannotOpen(path: string, cause: unknown): ConfigError {
+  if (cause instanceof ConfigError && cause.message.startsWith('store:')) return cause
+  const { message } = cause as Error
+  const reason = /locked|busy/i.test(message)
+    ? 'another process has it open: each collector needs a file of its own'
+    : isDamage(cause)
+      ? DAMAGED
+      : /ENOENT/.test(message)
+        ? 'its folder does not exist'
+        : message
+  return new ConfigError(`store: ${path} cannot be opened (${reason})`)
+}
+
+/** What to do about a damaged file. */
+export const DAMAGED =
+  'the file is damaged: stop the collector and move the file away, or save what can be read with "sqlite3 <file> .recover"'
+
+/** Whether a part of the file is not what SQLite has written. */
+export function isDamage(cause: unknown): boolean {
+  const { errcode, message } = cause as { errcode?: number; message?: string }
+  const code = (errcode ?? 0) & 0xff
+  return code === 11 || code === 26 || /malformed|not a database/i.test(message ?? '')
+}

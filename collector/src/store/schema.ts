@@ -1,0 +1,115 @@
+import { TEXT_FIELDS, type TextField } from '../record.ts'
+
+/** Stored in the pragma `user_version`. Versions up to 4 were of files without an `application_id`. */
+export const SCHEMA_VERSION = 5
+
+/** For each earlier version, the statements that lead to `SCHEMA_VERSION`. */
+export const MIGRATE: Readonly<Record<number, string>> = {}
+
+export type TextColumn = (typeof TEXT_FIELDS)[TextField]['column']
+export const TEXT_COLUMNS: readonly TextColumn[] = Object.values(TEXT_FIELDS).map(({ column }) => column)
+
+/** Columns of an event besides `seq`, in the order in which they are written. */
+export const EVENT_COLUMNS = [
+  'source',
+  'reason',
+  'kind',
+  ...TEXT_COLUMNS,
+  'person',
+  'received_at',
+  'timestamp',
+  'request_id',
+  'body',
+  'sent',
+  'warnings',
+  'violations',
+] as const
+
+/**
+ * Times are milliseconds since the epoch.
+ *
+ * `event.person` is the userId or anonymousId under which a person is listed: an anonymousId belongs to the first user with whom it
+ * was seen, and an alias moves an id to another. `owner` has what is known about ids for events to come.
+ */
+export const SCHEMA = `
+CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE event (
+  seq INTEGER PRIMARY KEY,
+  source TEXT NOT NULL,
+  reason TEXT,
+  kind TEXT,
+  ${TEXT_COLUMNS.map((column) => `${column} TEXT`).join(', ')},
+  person TEXT,
+  received_at INTEGER NOT NULL,
+  timestamp INTEGER NOT NULL,
+  request_id INTEGER,
+  body TEXT,
+  sent TEXT,
+  warnings TEXT,
+  violations TEXT
+);
+CREATE TABLE deploy (id INTEGER PRIMARY KEY, at INTEGER NOT NULL, name TEXT NOT NULL);
+CREATE INDEX event_facts ON event (received_at, kind, name, reason, source);
+CREATE INDEX event_name ON event (name) WHERE name IS NOT NULL;
+CREATE INDEX event_message ON event (message_id, source) WHERE message_id IS NOT NULL;
+CREATE INDEX event_user ON event (user_id) WHERE user_id IS NOT NULL;
+CREATE INDEX event_anonymous ON event (anonymous_id) WHERE anonymous_id IS NOT NULL;
+CREATE INDEX event_person ON event (person, seq) WHERE person IS NOT NULL;
+CREATE INDEX event_request ON event (request_id) WHERE request_id IS NOT NULL;
+CREATE INDEX event_violations ON event (received_at, kind, name) WHERE violations IS NOT NULL;
+CREATE TABLE owner (id TEXT PRIMARY KEY, person TEXT NOT NULL) WITHOUT ROWID;
+CREATE INDEX owner_person ON owner (person);
+CREATE TABLE delivery (
+  seq INTEGER NOT NULL,
+  destination TEXT NOT NULL,
+  received_at INTEGER NOT NULL,
+  state TEXT NOT NULL,
+  reason TEXT,
+  attempts INTEGER NOT NULL DEFAULT 0,
+  due_at INTEGER NOT NULL DEFAULT 0,
+  last_at INTEGER,
+  round INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (seq, destination)
+) WITHOUT ROWID;
+CREATE INDEX delivery_facts ON delivery (received_at, destination, state, reason);
+CREATE INDEX delivery_state ON delivery (destination, state, due_at, seq);
+CREATE TABLE attempt (
+  seq INTEGER NOT NULL,
+  destination TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  ms REAL NOT NULL,
+  result TEXT NOT NULL,
+  reason TEXT
+);
+CREATE INDEX attempt_of ON attempt (seq, destination);
+CREATE TABLE request (
+  id INTEGER PRIMARY KEY,
+  at INTEGER NOT NULL,
+  method TEXT NOT NULL,
+  path TEXT NOT NULL,
+  status INTEGER NOT NULL,
+  code TEXT,
+  source TEXT,
+  address TEXT NOT NULL,
+  agent TEXT,
+  library TEXT,
+  content_type TEXT,
+  encoding TEXT,
+  body_bytes INTEGER NOT NULL,
+  inflated_bytes INTEGER NOT NULL,
+  duration REAL NOT NULL,
+  retries INTEGER,
+  events INTEGER NOT NULL,
+  accepted INTEGER NOT NULL,
+  repeated INTEGER NOT NULL,
+  problem TEXT,
+  fault TEXT,
+  headers TEXT NOT NULL,
+  body TEXT,
+  is_cut INTEGER NOT NULL,
+  answer TEXT
+);
+CREATE INDEX request_facts ON request (at, status, code);
+CREATE TABLE assertion (jti TEXT PRIMARY KEY, expires_at INTEGER NOT NULL) WITHOUT ROWID;
+`

@@ -1,0 +1,386 @@
+import { randomBytes } from 'node:crypto'
+import type { Clock } from '../clock.ts'
+import type { NewEvent } from '../new-event.ts'
+import type { EventSummary } from '../record.ts'
+import { Changes } from './changes.ts'
+import { writeEvents, writeRequests } from './commit.ts'
+import { numbersOf } from './cursor.ts'
+import { cannotOpen, DAMAGED, Database, isDamage } from './database.ts'
+import { Deliveries } from './deliveries.ts'
+import type { NewRequest } from './new-request.ts'
+import { Persons } from './persons.ts'
+import { among, raw, type Sql, sql } from './sql.ts'
+import { storedJson } from './stored-message.ts'
+import type { TokenKey, TokenMemory } from './token-memory.ts'
+import { Totals } from './totals.ts'
+
+/** Events of one commit, which blocks the event loop. */
+const EVENTS_PER_COMMIT = 2000
+/** Events that may wait for the next commits. */
+const MAX_WAITING = 50_000
+/** Records of requests are dropped beyond this number; those of one turn of the event loop are written together. */
+const MAX_WAITING_REQUESTS = 10_000
+/** Shortest time between two commits that have nothing but records of requests. */
+const REQUESTS_REST_MS = 100
+/** Requests whose whole bodies are kept; of older ones, this much. */
+const BODIES_KEPT = 1000
+const OLD_BODY_CHARACTERS = 2048
+/** Bytes of messages after which the size of the file is looked at. */
+const BYTES_BETWEEN_CHECKS = 16 * 1024 * 1024
+/** A file over its limit is brought to this share of it, so that not every commit has to delete. */
+const TRIM_TO = 0.95
+
+const DEFAULT_KEEP = 100_000
+const DEFAULT_MAX_BYTES = 2 * 1024 ** 3
+const DAY_MS = 86_400_000
+
+export interface StoreOptions {
+  /** A file path, or `:memory:`. */
+  path: string
+  clock: Clock
+  onFault(what: string, cause: unknown): void
+  /**
+   * `process`: acknowledged events survive the death of this process, even by `kill -9`. `power`: also a power cut, at the cost of
+   * one disk flush per commit. Default `process`.
+   */
+  durability?: 'process' | 'power'
+  /** The newest events that are kept; default 100,000. */
+  keep?: number | undefined
+  /** Bytes of the file; default 2 GB. Beyond them, the oldest events are deleted. */
+  maxBytes?: number | undefined
+  /** Undefined = events of any age are kept. */
+  retentionDays?: number | undefined
+  /** Undefined = a messageId is remembered as long as its event is stored. */
+  dedupWindowSeconds?: number | undefined
+}
+
+interface Append {
+  events: readonly NewEvent[]
+  resolve(summaries: EventSummary[]): void
+  reject(cause: unknown): void
+}
+
+/**
+ * The recorded events and requests, in one SQLite file that this process alone has open.
+ *
+ * Everything that was appended in a turn of the event loop is written in one transaction, and each `append` resolves after it.
+ */
+export class Store implements TokenMemory {
+  readonly database: Database
+  readonly persons: Persons
+  readonly changes: Changes
+  readonly totals = new Totals()
+  readonly deliveries: Deliveries
+  readonly keep: number
+  readonly #options: StoreOptions
+  readonly #maxBytes: number
+  #appends: Append[] = []
+  #waitingEvents = 0
+  #requests: NewRequest[] = []
+  #isScheduled = false
+  #cancelRequests: (() => void) | undefined
+  #lastSeq: number
+  #lastRequestId: number
+  #lastCutRequestId = 0
+  #bytesSinceCheck = 0
+  #failure: unknown
+  #isDamaged = false
+  #isClosed = false
+
+  /** @throws ConfigError when the file cannot be opened, or is not one of this program. */
+  constructor(options: StoreOptions) {
+    const { path, durability = 'process', keep = DEFAULT_KEEP, maxBytes = DEFAULT_MAX_BYTES } = options
+    this.#options = options
+    this.keep = keep
+    this.#maxBytes = maxBytes
+    this.database = new Database(path, durability === 'power')
+    try {
+      this.persons = new Persons(this.database)
+      const id = this.#meta('id', () => randomBytes(6).toString('hex'))
+      const last = this.database.number('SELECT max(seq) AS value FROM event')
+      this.#lastSeq = Math.max(
+        last,
+        this.#meta('last_seq', () => 0),
+      )
+      const ofEvents = this.database.number('SELECT max(request_id) AS value FROM event')
+      this.#lastRequestId = Math.max(ofEvents, this.database.number('SELECT max(id) AS value FROM request'))
+      // No earlier file had this epoch, so a page that is still open in a browser does not mix the events of two files.
+      this.changes = new Changes(
+        this.#lastSeq,
+        this.#meta('epoch', () => options.clock.now()),
+      )
+      this.totals.load(this.database)
+      this.deliveries = new Deliveries(this.database, id, options.clock, () => this.changes.changed())
+    } catch (cause) {
+      this.database.close()
+      throw cannotOpen(path, cause)
+    }
+    this.#trim()
+  }
+
+  #meta<T extends string | number>(key: string, first: () => T): T {
+    const row = this.database.get<{ value: T }>(sql`SELECT value FROM meta WHERE key = ${key}`)
+    if (row !== undefined) return row.value
+    const value = first()
+    this.#setMeta(key, value)
+    return value
+  }
+
+  #setMeta(key: string, value: string | number): void {
+    this.database.run(
+      sql`INSERT INTO meta VALUES (${key}, ${value}) ON CONFLICT DO UPDATE SET value = excluded.value`,
+    )
+  }
+
+  get lastSeq(): number {
+    return this.#lastSeq
+  }
+
+  nextRequestId(): string {
+    this.#lastRequestId++
+    return String(this.#lastRequestId)
+  }
+
+  /**
+   * Resolves with the result of each event, in order, once the events are stored. Rejects when they cannot be; then none of them is
+   * stored.
+   */
+  append(events: readonly NewEvent[]): Promise<EventSummary[]> {
+    if (this.#isClosed) return Promise.reject(new Error('the store is closed'))
+    if (events.length === 0) return Promise.resolve([])
+    if (this.#waitingEvents > MAX_WAITING)
+      return Promise.reject(new Error('too many events wait for the disk'))
+    this.#waitingEvents += events.length
+    this.#schedule()
+    return new Promise((resolve, reject) => this.#appends.push({ events, resolve, reject }))
+  }
+
+  /** Never throws and never waits: a record may be lost in a crash, and is dropped when too many requests arrive. */
+  appendRequest(request: NewRequest): void {
+    if (this.#isClosed || this.#requests.length >= MAX_WAITING_REQUESTS) return
+    this.#requests.push(request)
+    // With the next events; if none come, soon after.
+    if (this.#isScheduled || this.#cancelRequests !== undefined) return
+    this.#cancelRequests = this.#options.clock.setTimer(() => this.#flush(), REQUESTS_REST_MS)
+  }
+
+  /** `setImmediate` runs after all sockets that have bytes were read, so that their requests share the commit. */
+  #schedule(): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    setImmediate(() => {
+      this.#isScheduled = false
+      this.#flush()
+    })
+  }
+
+  #flush(): void {
+    this.#cancelRequests?.()
+    this.#cancelRequests = undefined
+    if (this.#isClosed) return
+    const group: Append[] = []
+    let count = 0
+    for (let next = this.#appends[0]; next !== undefined; next = this.#appends[0]) {
+      if (group.length > 0 && count + next.events.length > EVENTS_PER_COMMIT) break
+      group.push(next)
+      this.#appends.shift()
+      count += next.events.length
+    }
+    this.#waitingEvents -= count
+    this.#commitAll(group, this.#requests.splice(0))
+    if (this.#appends.length > 0) this.#schedule()
+  }
+
+  #commitAll(group: readonly Append[], requests: readonly NewRequest[]): void {
+    if (group.length === 0 && requests.length === 0) return
+    try {
+      this.#commit(group, requests)
+    } catch (cause) {
+      if (requests.length > 0) {
+        this.#options.onFault('requests could not be recorded', cause)
+        // Records of requests are only shown to people. No event may be lost because of them.
+        this.#commitAll(group, [])
+      } else if (group.length > 1) {
+        // One append may have what cannot be written. The others are committed without it.
+        for (const one of group) this.#commitAll([one], [])
+      } else group[0]?.reject(cause)
+    }
+  }
+
+  #commit(group: readonly Append[], requests: readonly NewRequest[]): void {
+    const { database, persons } = this
+    const dedupWindowMs = (this.#options.dedupWindowSeconds ?? Number.POSITIVE_INFINITY) * 1000
+    const events = group.flatMap((one) => one.events)
+    let summaries: EventSummary[]
+    try {
+      this.#requireSameFile()
+      summaries = database.transaction(() => {
+        writeRequests(database, requests)
+        return writeEvents({ database, persons, dedupWindowMs }, events, this.#lastSeq + 1)
+      })
+      // What was written to a file that was removed during the transaction is lost.
+      this.#requireSameFile()
+      this.#failure = undefined
+    } catch (cause) {
+      persons.forget()
+      this.#failure = cause
+      throw cause
+    }
+    this.#lastSeq += events.length
+    for (const { source, type, reason } of summaries) this.totals.count(source, type, reason, 1)
+    this.totals.requests += requests.length
+    this.totals.refused += requests.filter(({ status }) => status >= 400).length
+    this.#bytesSinceCheck += events.reduce((sum, { body }) => sum + (body?.length ?? 0), 0)
+    let start = 0
+    for (const { events: own, resolve } of group) {
+      resolve(summaries.slice(start, start + own.length))
+      start += own.length
+    }
+    this.changes.committed(summaries, requests)
+    this.#trim()
+  }
+
+  #requireSameFile(): void {
+    if (!this.database.isSameFile) throw new Error('the database file was removed or replaced')
+  }
+
+  /** Deletes what is beyond the limits. */
+  #trim(): void {
+    try {
+      const slack = Math.floor(this.keep / 100)
+      if (this.totals.events > this.keep + slack) this.#deleteOldest(this.totals.events - this.keep)
+      if (this.#bytesSinceCheck >= Math.min(BYTES_BETWEEN_CHECKS, this.#maxBytes / 20)) {
+        this.#bytesSinceCheck = 0
+        const { usedBytes } = this.database
+        const share = (usedBytes - TRIM_TO * this.#maxBytes) / usedBytes
+        if (usedBytes > this.#maxBytes) this.#deleteOldest(Math.ceil(this.totals.events * share))
+        this.#deleteExpired()
+      }
+      this.#trimRequests(slack)
+    } catch (cause) {
+      this.#options.onFault('old events could not be deleted', cause)
+    }
+  }
+
+  #deleteOldest(count: number): void {
+    const last = this.database.number(
+      sql`SELECT seq AS value FROM event ORDER BY seq LIMIT 1 OFFSET ${count - 1}`,
+    )
+    if (last > 0) this.#delete(sql`seq <= ${last}`)
+  }
+
+  #deleteExpired(): void {
+    const { retentionDays, clock } = this.#options
+    if (retentionDays === undefined) return
+    this.#delete(sql`received_at < ${clock.now() - retentionDays * DAY_MS}`)
+  }
+
+  #trimRequests(slack: number): void {
+    const { database } = this
+    if (this.totals.requests > this.keep + slack) {
+      const excess = this.totals.requests - this.keep
+      const last = database.number(
+        sql`SELECT id AS value FROM request ORDER BY id LIMIT 1 OFFSET ${excess - 1}`,
+      )
+      const old = sql`id <= ${last}`
+      this.totals.addRequests(database, old, -1)
+      database.run(sql`DELETE FROM request WHERE ${old}`)
+    }
+    const cutTo = this.#lastRequestId - BODIES_KEPT
+    if (cutTo - this.#lastCutRequestId < BODIES_KEPT / 10) return
+    database.run(
+      sql`UPDATE request SET body = substr(body, 1, ${OLD_BODY_CHARACTERS}), is_cut = 1
+          WHERE id BETWEEN ${this.#lastCutRequestId} AND ${cutTo} AND length(body) > ${OLD_BODY_CHARACTERS}`,
+    )
+    this.#lastCutRequestId = cutTo
+  }
+
+  /** Deletes the events for which a condition holds, with their deliveries. Returns their number. */
+  #delete(where: Sql): number {
+    const { database } = this
+    const gone = new Totals()
+    const deleted = database.transaction(() => {
+      gone.add(database, where)
+      const seqs = sql`SELECT seq FROM event WHERE ${where}`
+      for (const table of ['attempt', 'delivery'])
+        database.run(sql`DELETE FROM ${raw(table)} WHERE seq IN (${seqs})`)
+      const count = database.run(sql`DELETE FROM event WHERE ${where}`)
+      // The number of a deleted event is not used again: a link to it must not show another one.
+      this.#setMeta('last_seq', this.#lastSeq)
+      return count
+    })
+    this.totals.subtract(gone)
+    if (deleted > 0) this.changes.changed()
+    return deleted
+  }
+
+  /** Deletes these events and their deliveries. Their requests stay. Returns how many there were. */
+  delete(eventIds: readonly string[]): number {
+    this.#requireSameFile()
+    return this.#delete(among('seq', numbersOf(eventIds)))
+  }
+
+  /** Deletes all events, requests and deliveries. Sequence numbers continue. */
+  clear(): void {
+    this.#requireSameFile()
+    const { database, changes } = this
+    database.transaction(() => {
+      this.#setMeta('last_seq', this.#lastSeq)
+      this.#setMeta('epoch', changes.state.epoch + 1)
+      for (const table of ['event', 'delivery', 'attempt', 'request', 'owner'])
+        database.exec(`DELETE FROM ${table}`)
+    })
+    this.persons.forget()
+    this.totals.clear()
+    changes.cleared()
+  }
+
+  /** Reports damage that a query has found. */
+  noteDamage(cause: unknown): void {
+    if (isDamage(cause)) this.#isDamaged = true
+  }
+
+  /** Why an append would fail now, in one sentence; null if it would succeed. After a failure, this tries a small write. */
+  whyNotReady(): string | null {
+    if (this.#isClosed) return 'the database is closed'
+    if (!this.database.isSameFile) return 'the database file was removed or replaced: restart the collector'
+    if (this.#isDamaged) return DAMAGED
+    if (this.#failure === undefined) return null
+    try {
+      this.database.transaction(() => {
+        this.database.exec(
+          "INSERT INTO meta VALUES ('trial', zeroblob(65536)); DELETE FROM meta WHERE key = 'trial'",
+        )
+      })
+      this.#failure = undefined
+      return null
+    } catch (cause) {
+      this.#failure = cause
+      return `the database cannot write (${(cause as Error).message})`
+    }
+  }
+
+  readKey(): TokenKey | undefined {
+    const row = this.database.get<{ value: string }>(sql`SELECT value FROM meta WHERE key = 'token_key'`)
+    return storedJson<TokenKey | undefined>(row?.value ?? null, undefined)
+  }
+
+  writeKey(key: TokenKey): void {
+    this.#setMeta('token_key', JSON.stringify(key))
+  }
+
+  useAssertion(jti: string, expiresAtMs: number, nowMs: number): boolean {
+    return this.database.transaction(() => {
+      this.database.run(sql`DELETE FROM assertion WHERE expires_at < ${nowMs}`)
+      return this.database.run(sql`INSERT OR IGNORE INTO assertion VALUES (${jti}, ${expiresAtMs})`) === 1
+    })
+  }
+
+  /** Writes what waits, and closes the file. */
+  close(): void {
+    if (this.#isClosed) return
+    while (this.#appends.length > 0 || this.#requests.length > 0) this.#flush()
+    this.#isClosed = true
+    this.database.close()
+  }
+}

@@ -1,4 +1,0 @@
-import { describe } from 'vitest'
-import { describeUser } from './user.ts'
-
-describe('a user', () => describeUser(() => ':memory:'))

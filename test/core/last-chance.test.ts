@@ -1,0 +1,35 @@
+/** A close in an outage that ends before its timeout: docs/spec.md, section 6. */
+import { expect, test } from 'vitest'
+import { createAnalytics, trackPurchases } from '../support/create-analytics.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { status } from '../support/scripted-client.ts'
+
+const EVENTS = 40
+
+async function close(seed: number, downMs: number) {
+  const clock = new FakeClock(undefined, seed)
+  const { analytics, client } = createAnalytics({}, [status(503)], clock)
+  analytics.on('error', () => {})
+  analytics.on('warning', () => {})
+  trackPurchases(analytics, EVENTS)
+  const closed = analytics.closeAndFlush()
+  await clock.advance(downMs)
+  const requests = client.requests.length
+  client.answerWith(status(200))
+  await clock.advance(25_000)
+  return { ...(await closed), requests }
+}
+
+test('a close delivers everything if the service is up 2 s before its timeout, whatever the backoff has drawn', async () => {
+  const closes = await Promise.all(Array.from({ length: 100 }, (_, seed) => close(seed, 22_900)))
+
+  expect(closes.filter(({ delivered }) => delivered < EVENTS)).toEqual([])
+})
+
+test('a close in an outage sends few requests', async () => {
+  const closes = await Promise.all(Array.from({ length: 100 }, (_, seed) => close(seed, 30_000)))
+
+  expect(closes.filter(({ failed }) => failed < EVENTS)).toEqual([])
+  // At 0 s twice, then after waits that double to 8 s, each drawn from its upper half, and at 23 s.
+  expect(Math.max(...closes.map(({ requests }) => requests))).toBeLessThanOrEqual(10)
+})
