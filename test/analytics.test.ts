@@ -321,6 +321,7 @@ describe('closeAndFlush', () => {
 
     expect(client.batchSizes).toEqual([2])
     trackPurchases(analytics, 1)
+    await settled()
     expect(analytics.stats.failures.closed).toBe(1)
   })
 })

@@ -42,7 +42,14 @@ export class Registry {
     )
   }
 
+  /** In a handler it resolves at once: the handler might wait for its own end. */
   async deregister(names: readonly string[]): Promise<void> {
+    const isInHandler = this.#pipeline.isInHandler
+    const removed = this.#remove(names)
+    if (!isInHandler) await removed
+  }
+
+  async #remove(names: readonly string[]): Promise<void> {
     const wasThere = await Promise.all(names.map((name) => this.#deregister(name)))
     emit(
       this.#emitter,

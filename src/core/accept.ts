@@ -80,10 +80,10 @@ export function accept(
     isDisabled,
     false,
     error,
-    error === undefined || json === '' ? ctx : earlyContext(core, callback, json),
+    json === '' ? ctx : unsentContext(core, callback, error, isDisabled, json),
   )
   if (isAwaited) counts.awaited++
-  if (error === undefined && json !== '') store(core, item, json)
+  if (error === undefined && json !== '' && !isDisabled) store(core, item, json)
   join(core, item)
   if (core.isClosed) emit(core.client, 'call_after_close', message ?? (params as Message))
   if (settings.waitUntil !== undefined) handOverTurn(core, settings.waitUntil)
@@ -156,8 +156,16 @@ function isHeard({ listeners }: Core, callback: Callback | undefined): boolean {
   return callback !== undefined || listeners.has('error')
 }
 
-function earlyContext(core: Core, callback: Callback | undefined, json: string): Context | undefined {
-  return isHeard(core, callback) ? new Context(undefined, json, core.clock) : undefined
+/** What is not sent is not stored: plugins, and those who hear of it, get it in its context. */
+function unsentContext(
+  core: Core,
+  callback: Callback | undefined,
+  error: DeliveryError | undefined,
+  isDisabled: boolean,
+  json: string,
+): Context | undefined {
+  const isNeeded = error === undefined ? isDisabled : isHeard(core, callback)
+  return isNeeded ? new Context(undefined, json, core.clock) : undefined
 }
 
 function closedError(): DeliveryError {

@@ -32,6 +32,9 @@ export interface Batch {
   wasLost: boolean
 }
 
+/** Work of the user that is under way, and the number of the call that it belongs to. */
+export type Work = Map<Promise<unknown>, number>
+
 export interface Request {
   readonly batch: Batch
   /** Whether it asks if the service is up: it was sent while the gate let one request through. */
@@ -111,8 +114,8 @@ export interface Core {
   readonly flushes: Set<Flush>
   readonly leaving: Set<{ readonly items: Set<Item>; readonly resolve: () => void }>
   /** Work of plugins on events that have their outcome, and promises that callbacks have returned. */
-  readonly pluginWork: Set<Promise<unknown>>
-  readonly callbackWork: Set<Promise<unknown>>
+  readonly pluginWork: Work
+  readonly callbackWork: Work
 
   isPassScheduled: boolean
   /** Called when the pass of the turn is over. */

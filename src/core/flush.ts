@@ -1,5 +1,5 @@
 import { within } from '../runtime/clock.ts'
-import type { Core, Flush } from './core.ts'
+import type { Core, Flush, Work } from './core.ts'
 import { type FlushSummary, pendingOf, summaryOf } from './counts.ts'
 import { ELSEWHERE } from './owner.ts'
 
@@ -22,6 +22,7 @@ export async function flush(
 ): Promise<FlushSummary> {
   const { counts, clock, pipeline, owner, observer } = core
   const open = pendingOf(counts)
+  const upTo = counts.accepted
   const summary = { delivered: 0, failed: 0, deferred: 0 }
   if (!owner.isMine()) {
     // Its promises and timers must not be used in another request.
@@ -36,20 +37,21 @@ export async function flush(
   const letGo = clock.hold()
   if (open > 0) {
     await new Promise<void>((resolve) => {
-      core.flushes.add({ upTo: counts.accepted, open, summary, beganMs: NEVER, endMs, kind, resolve })
+      core.flushes.add({ upTo, open, summary, beganMs: NEVER, endMs, kind, resolve })
     })
   }
-  await over(core, core.pluginWork, endMs)
+  await over(core, core.pluginWork, endMs, upTo)
   letGo()
   return summaryOf(summary, open)
 }
 
-/** Waits for work of the user, until its end or this time. */
-export async function over({ clock }: Core, work: Set<Promise<unknown>>, endMs: number): Promise<void> {
+/** Waits for work of the user on the calls up to this number, until its end or this time. */
+export async function over({ clock }: Core, all: Work, endMs: number, upTo = NEVER): Promise<void> {
   const leftMs = endMs - clock.monotonic()
-  if (work.size === 0 || leftMs <= 0) return
-  const all = Promise.allSettled(work)
-  await (leftMs === NEVER ? all : within(all, leftMs, clock, 'the work').result.catch(() => {}))
+  const work = [...all].filter(([, seq]) => seq <= upTo).map(([one]) => one)
+  if (work.length === 0 || leftMs <= 0) return
+  const whole = Promise.allSettled(work)
+  await (leftMs === NEVER ? whole : within(whole, leftMs, clock, 'the work').result.catch(() => {}))
 }
 
 /** Waits until the events accepted so far have left their plugins, and the journal has them on disk. */

@@ -5,7 +5,7 @@ import { guard, isThenable } from '../errors/guard.ts'
 import { Context } from '../pipeline/context.ts'
 import type { Passage } from '../pipeline/pipeline.ts'
 import { unwatchExit } from '../runtime/exit.node.ts'
-import type { Core, Flush } from './core.ts'
+import type { Core, Flush, Work } from './core.ts'
 import { countOutcome, outcomeOf, pendingOf } from './counts.ts'
 import type { Item } from './item.ts'
 
@@ -69,7 +69,7 @@ function tell(core: Core, item: Item, error: DeliveryError | undefined): void {
     // A listener that came with the outcome of an earlier event of the batch.
     else if (ctx !== undefined) emit(client, kind, ctx)
   } else if (error !== undefined && isUntold && error.code !== 'deferred') observer.onUnheardLoss(error)
-  if (isFollowed(core, passage)) follow(core.pluginWork, pipeline.conclude(passage, ctx as Context))
+  if (isFollowed(core, passage)) follow(core.pluginWork, pipeline.conclude(passage, ctx as Context), item)
 }
 
 /** The context of an event: the one that plugins have had, or one of its message. `undefined` if the call was too malformed. */
@@ -100,9 +100,9 @@ export function endFlush(core: Core, flush: Flush): void {
 }
 
 /** Notes work until it is over. */
-export function follow(all: Set<Promise<unknown>>, work: Promise<unknown> | undefined): void {
+export function follow(all: Work, work: Promise<unknown> | undefined, { seq }: Item): void {
   if (work === undefined) return
-  all.add(work)
+  all.set(work, seq)
   const forget = (): void => void all.delete(work)
   work.then(forget, forget)
 }
@@ -122,16 +122,17 @@ function isInTrouble({ failures, isLimited }: Core['service']): boolean {
 /** @returns Whether the callback has returned itself: in this way, `trackpost/compat` says that it has told nobody. */
 function call(
   core: Core,
-  { kind, callback, asyncContext }: Item,
+  item: Item,
   error: DeliveryError | undefined,
-  ctx = Context.unreadable(kind),
+  ctx = Context.unreadable(item.kind),
 ): boolean {
+  const { callback, asyncContext } = item
   let result: unknown
   const run = (): void => {
     guard(
       () => {
         result = callback?.(error, ctx)
-        if (isThenable(result)) follow(core.callbackWork, Promise.resolve(result))
+        if (isThenable(result)) follow(core.callbackWork, Promise.resolve(result), item)
         return result
       },
       (reason) => core.observer.onUserError('callback', reason, ctx),

@@ -101,7 +101,7 @@ function leavePlugins(core: Core, item: Item, ctx: Context): void {
   const { pipeline, settings, counts } = core
   if (!write(core, item, ctx)) return
   if (counts.bytes > settings.maxQueueBytes) return settle(core, [item], fullError(core))
-  follow(core.pluginWork, pipeline.distribute(item.passage as Passage, ctx))
+  follow(core.pluginWork, pipeline.distribute(item.passage as Passage, ctx), item)
   if (item.isDisabled) return settle(core, [item], undefined)
   // Saves memory: if needed, the context is made again from the stored message.
   if (!ctx.hasNotes && !isContextNeeded(core, item)) item.ctx = undefined

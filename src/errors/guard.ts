@@ -52,6 +52,7 @@ export function isInstance<T>(thrown: unknown, type: abstract new (...args: neve
 /** Makes the stack of the error start at the caller of `callee`, a line of the user's program. Returns the error. */
 export function fromCaller(error: unknown, callee: object): unknown {
   const { captureStackTrace } = Error as { captureStackTrace?: (error: object, callee: object) => void }
-  if (error instanceof Error) captureStackTrace?.(error, callee)
+  // Errors of events are frozen.
+  if (error instanceof Error && !Object.isFrozen(error)) captureStackTrace?.(error, callee)
   return error
 }

@@ -84,7 +84,7 @@ for (const percent of [50, 90]) {
             args: { events },
             // The client's clock runs 2,000 times as fast as real time: with the default timeout, even a prompt
             // response would be late.
-            settings: { maxRetries, httpRequestTimeout: 20_000_000 },
+            settings: { maxRetries, httpRequestTimeout: 20_000_000, maxTotalBackoffDuration: 2_000_000 },
             scale: 2_000,
           },
           async (t) => {

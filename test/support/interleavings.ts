@@ -144,7 +144,7 @@ export async function interleave(
     // In an outage: after its attempts in a row; or after the next one, once the outage has that many behind it.
     const isOutage = failedAtMs.length >= attempts && failuresSince(call.sinceMs) > 0
     const waitedMs = clock.monotonic() - call.sinceMs
-    return isOutage || (limitedAtMs.length > 0 && waitedMs >= 10_000)
+    return isOutage || waitedMs >= 10_000
   }
   const conclude = (index: number, outcome: string): void => {
     const call = calls[index] as Call

@@ -238,7 +238,7 @@ export async function runHost<Args = undefined>(
   const killer = setTimeout(() => {
     isKilled = true
     child.kill('SIGKILL')
-  }, setup.limitMs ?? 50_000)
+  }, setup.limitMs ?? 100_000)
   const { exitCode, signal } = await new Promise<{ exitCode: number | null; signal: NodeJS.Signals | null }>(
     (done) => child.on('close', (exitCode, signal) => done({ exitCode, signal })),
   )

@@ -19,7 +19,7 @@ export function row(
   injected: string,
   title: string,
   body: (row: Row) => Promise<void>,
-  timeoutMs = 60_000,
+  timeoutMs = 120_000,
 ): void {
   if (TIER !== 'full' && FULL_ROWS.includes(id) !== (TIER === 'rest')) return
   test.concurrent(
