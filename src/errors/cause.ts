@@ -11,15 +11,6 @@ export function isConnectionLost(cause: unknown): boolean {
   return chain(cause).some(({ code }) => LOST.has(code))
 }
 
-/** Error codes of a connection that could not be made: the address, the network or TLS. */
-const UNREACHABLE =
-  /^(?:ECONNREFUSED|ConnectionRefused|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_.*|ERR_SSL_.*|CERT_.*|DEPTH_ZERO_.*|SELF_SIGNED_.*|UNABLE_TO_.*)$/
-
-/** Whether no connection could be made, so that no event can be the reason. */
-export function isUnreachable(cause: unknown): boolean {
-  return chain(cause).some(({ code }) => UNREACHABLE.test(code))
-}
-
 /** Returns the messages and codes of an error and its causes, in one line. */
 export function describeCause(cause: unknown): string {
   const parts: string[] = []
