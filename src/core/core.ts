@@ -115,7 +115,8 @@ export interface Core {
   readonly callbackWork: Set<Promise<unknown>>
 
   isPassScheduled: boolean
-  /** Called when the pass of the turn is over. */
+  /** Called before and after the pass of the turn. */
+  beforePass: (() => void)[]
   afterPass: (() => void)[]
   isFlushRequested: boolean
   isTurnHandedOver: boolean

@@ -131,6 +131,7 @@ export function createCore(
     pluginWork: new Set(),
     callbackWork: new Set(),
     isPassScheduled: false,
+    beforePass: [],
     afterPass: [],
     isFlushRequested: false,
     isTurnHandedOver: false,
