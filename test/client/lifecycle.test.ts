@@ -14,6 +14,7 @@ beforeEach(() => {
 })
 afterEach(() => {
   vi.restoreAllMocks()
+  vi.unstubAllEnvs()
 })
 
 describe('closeAndFlush and a promise that a callback has returned', () => {
@@ -545,4 +546,17 @@ describe('the end of the process', () => {
     void analytics.closeAndFlush({ timeout: 1 })
     await clock.advance(10)
   })
+})
+
+test('on Google Cloud Run, an event with a callback is sent at the end of its turn', async () => {
+  vi.stubEnv('K_SERVICE', 'shop')
+  const { analytics, client } = createAnalytics()
+  trackPurchases(analytics, 1)
+  await settled()
+  expect(client.requests).toEqual([])
+
+  trackPurchases(analytics, 1, () => {})
+  await settled()
+
+  expect(client.batchSizes).toEqual([2])
 })
