@@ -10,7 +10,7 @@ import { type FlushSummary, type Stats, statsOf } from './core/counts.ts'
 import { createCore, type Seams } from './core/create.ts'
 import { flush, limitOf, stored } from './core/flush.ts'
 import { type Status, statusOf } from './core/status.ts'
-import { beforePass, endOfTurn } from './core/turn.ts'
+import { endOfTurn } from './core/turn.ts'
 import { describeCause } from './errors/cause.ts'
 import { fromCaller } from './errors/guard.ts'
 import type { Scope } from './message/scope.ts'
@@ -76,12 +76,8 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
     }
     this.#settings = resolved
     const core = this.#core
-    this.#registry = new Registry(
-      core.pipeline,
-      core.observer,
-      this as Emitter<AnalyticsEvents>,
-      (name) => core.pipeline.deregister(name, endOfTurn(core)),
-      (run) => beforePass(core, run),
+    this.#registry = new Registry(core.pipeline, core.observer, this as Emitter<AnalyticsEvents>, (name) =>
+      core.pipeline.deregister(name, endOfTurn(core)),
     )
     methodNames ??= methodsOf(Analytics, Emitter)
     bindMethods(this, methodNames)

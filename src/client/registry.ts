@@ -13,7 +13,6 @@ export class Registry {
   readonly #observer: Observer
   readonly #emitter: Emitter<AnalyticsEvents>
   readonly #deregister: (name: string) => Promise<boolean>
-  readonly #beforePass: (run: () => void) => void
   #ready: Promise<unknown> = Promise.resolve()
 
   constructor(
@@ -21,9 +20,7 @@ export class Registry {
     observer: Observer,
     emitter: Emitter<AnalyticsEvents>,
     deregister: (name: string) => Promise<boolean>,
-    beforePass: (run: () => void) => void,
   ) {
-    this.#beforePass = beforePass
     this.#deregister = deregister
     this.#pipeline = pipeline
     this.#observer = observer
@@ -34,28 +31,15 @@ export class Registry {
     return this.#ready.then(() => {})
   }
 
-  /** `register` is emitted when the last plugin has loaded or failed: before events enter it, but after this call. */
   async register(plugins: readonly (Plugin | PluginFunction)[]): Promise<void> {
-    const names: (string | undefined)[] = []
-    let isInCall = true
-    let open = plugins.length
-    const tell = (): void => {
-      const loaded = names.filter((name) => name !== undefined)
-      emit(this.#emitter, 'register', loaded)
-    }
-    const onEnd = (index: number, name: string | undefined): void => {
-      names[index] = name
-      if (--open > 0) return
-      if (isInCall) this.#beforePass(tell)
-      else tell()
-    }
-    const loading = Promise.all(
-      plugins.map((plugin, index) => this.#register(plugin, (name) => onEnd(index, name))),
-    )
-    isInCall = false
-    if (plugins.length === 0) this.#beforePass(tell)
+    const loading = Promise.all(plugins.map((plugin) => this.#register(plugin)))
     this.#ready = Promise.all([this.#ready, loading])
-    await loading
+    const names = await loading
+    emit(
+      this.#emitter,
+      'register',
+      names.filter((name) => name !== undefined),
+    )
   }
 
   async deregister(names: readonly string[]): Promise<void> {
@@ -67,13 +51,13 @@ export class Registry {
     )
   }
 
-  async #register(plugin: Plugin | PluginFunction, onEnd: (name: string | undefined) => void): Promise<void> {
+  async #register(plugin: Plugin | PluginFunction): Promise<string | undefined> {
     try {
-      await this.#pipeline.register(asPlugin(plugin), onEnd)
+      return await this.#pipeline.register(asPlugin(plugin))
     } catch (error) {
       const reason = new DeliveryError('plugin', describeCause(error), { cause: error })
       this.#observer.onPluginFailure({ plugin: nameOf(plugin), verb: 'register', reason, ctx: undefined })
-      onEnd(undefined)
+      return undefined
     }
   }
 }

@@ -115,8 +115,7 @@ export interface Core {
   readonly callbackWork: Set<Promise<unknown>>
 
   isPassScheduled: boolean
-  /** Called before and after the pass of the turn. */
-  beforePass: (() => void)[]
+  /** Called when the pass of the turn is over. */
   afterPass: (() => void)[]
   isFlushRequested: boolean
   isTurnHandedOver: boolean

@@ -131,7 +131,6 @@ export function createCore(
     pluginWork: new Set(),
     callbackWork: new Set(),
     isPassScheduled: false,
-    beforePass: [],
     afterPass: [],
     isFlushRequested: false,
     isTurnHandedOver: false,

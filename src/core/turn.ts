@@ -22,12 +22,6 @@ export function schedulePass(core: Core): void {
   soon(() => endTurn(core))
 }
 
-/** Runs `run` at the end of the turn, before the pass. */
-export function beforePass(core: Core, run: () => void): void {
-  core.beforePass.push(run)
-  schedulePass(core)
-}
-
 /** Resolves when the turn is over. */
 export function endOfTurn(core: Core): Promise<void> {
   return new Promise((resolve) => {
@@ -51,10 +45,8 @@ export function endTurn(core: Core): void {
   if (core.passes >= MAX_PASSES) return
   countPass(core)
   core.isPassScheduled = false
-  const { beforePass, afterPass } = core
-  core.beforePass = []
+  const { afterPass } = core
   core.afterPass = []
-  for (const run of beforePass) run()
   passTurn(core)
   for (const run of afterPass) run()
   start(core)

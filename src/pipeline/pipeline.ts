@@ -89,8 +89,8 @@ export class Pipeline {
    *
    * @throws SettingsError when `plugin` is not a plugin, or its name is taken; any error that a getter of the plugin throws.
    */
-  register(plugin: Plugin, onEnd?: (name: string | undefined) => void): Promise<string | undefined> {
-    return this.#loader.register(plugin, onEnd)
+  register(plugin: Plugin): Promise<string | undefined> {
+    return this.#loader.register(plugin)
   }
 
   /**

@@ -47,10 +47,9 @@ export class PluginLoader {
   /**
    * Resolves to the name of the plugin, or to `undefined` when the plugin failed to load.
    *
-   * @param onEnd Called with the same before events enter the plugin.
    * @throws SettingsError when `plugin` is not a plugin, or its name is taken.
    */
-  register(plugin: Plugin, onEnd?: (name: string | undefined) => void): Promise<string | undefined> {
+  register(plugin: Plugin): Promise<string | undefined> {
     const added = createRegistration(plugin)
     const namesake = this.#find(added.name)
     if (namesake !== undefined && namesake.state !== 'failed') {
@@ -62,13 +61,11 @@ export class PluginLoader {
     if (added.type !== 'destination' && added.type !== 'utility') this.#loadingCritical.add(added)
     const loading = this.#load(added)
     if (loading === undefined) {
-      onEnd?.(nameOf(added))
       this.#endLoading(added)
       return Promise.resolve(nameOf(added))
     }
     added.loading = loading.then(() => {
       added.loading = undefined
-      onEnd?.(nameOf(added))
       this.#endLoading(added)
     })
     return added.loading.then(() => nameOf(added))

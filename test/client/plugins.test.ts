@@ -297,25 +297,6 @@ describe('plugins that cannot be used', () => {
     ])
   })
 
-  test.each<[string, Partial<Plugin>]>([
-    ['at once', {}],
-    ['later', { load: () => Promise.resolve() }],
-  ])('have been in the event register before their first handlers run: loaded %s', async (_label, rest) => {
-    const { analytics } = createAnalytics()
-    const seen: string[] = []
-    analytics.track({ userId: 'usr_Zoë', event: 'a' })
-    const registered = analytics.register(
-      { name: 'a', type: 'before', track: () => void seen.push('a'), ...rest },
-      { name: 'b', type: 'before', track: () => void seen.push('b'), ...rest },
-    )
-    analytics.on('register', (names) => seen.push(`register ${names}`))
-
-    await registered
-    await analytics.flush()
-
-    expect(seen).toEqual(['register a,b', 'a', 'b'])
-  })
-
   test('let all events fail when they are registered with onLoadFailure drop', async () => {
     const { analytics, client } = createAnalytics()
     const { outcomes, callback } = recordOutcomes()
