@@ -8,6 +8,7 @@ export interface JournalRecord {
 
 /** A message that a process has left which is gone. */
 export interface RecoveredMessage {
+  /** The record with which `settled` is called. */
   readonly record: JournalRecord
   /** The bytes that were appended. A part of a larger array, which it holds in memory. */
   readonly message: Uint8Array
@@ -44,6 +45,7 @@ export interface Journal {
 
 /** What a journal needs of its client. */
 export interface JournalClient {
+  /** The time and the timers to use. */
   readonly clock: Clock
   /** Reports a problem, in one sentence. No event is lost by it. */
   warn(text: string): void
