@@ -34,7 +34,6 @@ test('the tarball holds these files and no others', () => {
       'bin/trackpost.js',
       'dist/[types].d.cts',
       'dist/compress-[hash].js',
-      'dist/compress-[hash].js',
       'dist/LICENSES.txt',
       'dist/tokens-[hash].js',
       'dist/platform.node.js',
