@@ -2,6 +2,7 @@ import { within } from '../runtime/clock.ts'
 import type { Core, Flush } from './core.ts'
 import { type FlushSummary, pendingOf, summaryOf } from './counts.ts'
 import { ELSEWHERE } from './owner.ts'
+
 import { handled, keepAgain, schedulePass } from './turn.ts'
 import { everyItem } from './waiting.ts'
 

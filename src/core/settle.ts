@@ -122,15 +122,15 @@ function isInTrouble({ failures, isLimited }: Core['service']): boolean {
 /** @returns Whether the callback has returned itself: in this way, `trackpost/compat` says that it has told nobody. */
 function call(
   core: Core,
-  { callback, asyncContext }: Item,
+  { kind, callback, asyncContext }: Item,
   error: DeliveryError | undefined,
-  ctx: Context | undefined,
+  ctx = Context.unreadable(kind),
 ): boolean {
   let result: unknown
   const run = (): void => {
     guard(
       () => {
-        result = callback?.(error as never, ctx as never)
+        result = callback?.(error, ctx)
         if (isThenable(result)) follow(core.callbackWork, Promise.resolve(result))
         return result
       },

@@ -2,7 +2,7 @@ import { dset } from 'dset'
 import { describeCause } from '../errors/cause.ts'
 import { ContextCancelation, type DeliveryError } from '../errors/errors.ts'
 import { describe } from '../message/describe.ts'
-import type { ContextEvent, ContextInput, Message } from '../message/types.ts'
+import type { ContextEvent, ContextInput, Kind, Message } from '../message/types.ts'
 import { type Clock, systemClock } from '../runtime/clock.ts'
 import { ContextLogger, ContextStats, type LogEntry, type LogLevel, type Metric } from './notes.ts'
 
@@ -12,17 +12,14 @@ export type { ContextEvent, ContextInput } from '../message/types.ts'
  * A callback of a call. Called once, as soon as the outcome of the event is known, but never before the call has returned. If
  * the callback throws or rejects, the error is reported and has no other effect.
  *
- * Its parameters: `error`, why the event was not delivered (`undefined` when it was delivered), and `ctx`, the event (`undefined`
- * only with an error, when the arguments of the call were too malformed to make an event).
- *
+ * @param error Why the event was not delivered; `undefined` when it was delivered.
+ * @param ctx The event, as far as the arguments of the call could be read.
  * @example
  * analytics.track({ userId: 'ada', event: 'Signed Up' }, (error, ctx) => {
- *   if (error === undefined) console.log(ctx.id)
+ *   if (error) console.error(ctx.id, error.code)
  * })
  */
-export type Callback = (
-  ...outcome: [error: undefined, ctx: Context] | [error: DeliveryError, ctx: Context | undefined]
-) => unknown
+export type Callback = (error: DeliveryError | undefined, ctx: Context) => unknown
 
 /** Why an event failed. */
 export interface FailedDelivery {
@@ -86,6 +83,14 @@ export class Context {
     this.#event = event as ContextEvent | undefined
     this.#json = json
     this.#clock = clock
+  }
+
+  /** @internal Makes the context of a call whose arguments could not be read. */
+  static unreadable(kind: Kind): Context {
+    return new Context(
+      undefined,
+      `{"type":"${kind}","messageId":"","timestamp":0,"context":{},"integrations":{}}`,
+    )
   }
 
   /** Makes a context that belongs to no event, for `load` and `unload` of plugins. */

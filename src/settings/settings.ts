@@ -47,7 +47,7 @@ export interface AnalyticsSettings {
    */
   maxEventsInBatch?: number | undefined
   /**
-   * Time after which queued events are sent even if there are fewer than `flushAt`. 0: at the end of each turn. Default: 10,000;
+   * Time after which queued events are sent even if there are fewer than `flushAt`; 0: at the end of each turn. Default: 10,000;
    * 0 to 2,147,483,647 ms.
    */
   flushInterval?: number | undefined

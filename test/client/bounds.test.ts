@@ -173,7 +173,7 @@ describe('a service that fails', () => {
     },
   )
 
-  test('F31: for longer than maxTotalBackoffDuration makes events fail with deadline at that time', async () => {
+  test('F31: for longer than maxTotalBackoffDuration makes events fail with deadline, before twice that time', async () => {
     const settings = { maxTotalBackoffDuration: 1, maxRetries: 100 }
     const { analytics, clock } = createAnalytics(settings, [status(503)])
     let toldMs = Number.NaN
@@ -186,7 +186,7 @@ describe('a service that fails', () => {
 
     expect(analytics.stats.failures.deadline).toBe(10)
     expect(toldMs).toBeGreaterThanOrEqual(1_000)
-    expect(toldMs).toBeLessThanOrEqual(1_010)
+    expect(toldMs).toBeLessThanOrEqual(2_010)
   })
 
   test.each([429, 503, 408])(
@@ -239,15 +239,4 @@ describe('a service that fails', () => {
     expect(errors).toEqual([['too_large', 413]])
     expect(analytics.stats.delivered).toBe(10)
   })
-})
-
-test.each([
-  ['F48: of 20 requests a second', [20]],
-  ['F49: that falls from 1,000 to 10 a second, and rises again', [1_000, 10, 1_000]],
-])('a limit %s is followed: few requests are refused, and no event is lost', async (_label, bucket) => {
-  const settings = { flushAt: 1 }
-  const report = await simulate({ rate: 33, bad: 0, seconds: 60, bucket, isStated: true, settings })
-
-  expect(report.codes).toEqual({ delivered: report.good })
-  expect(report.limited / report.requests).toBeLessThanOrEqual(0.2)
 })

@@ -67,7 +67,7 @@ describe('an event between the plugins and its outcome', () => {
     },
   )
 
-  test('is not passed to an `after` plugin when a plugin has dropped it', async () => {
+  test('is passed to an `after` plugin, with its error, when a plugin has dropped it', async () => {
     const { analytics } = createAnalytics()
     const track = vi.fn()
     await analytics.register(
@@ -79,7 +79,8 @@ describe('an event between the plugins and its outcome', () => {
     await analytics.flush()
 
     expect(analytics.stats.failures.plugin).toBe(1)
-    expect(track).not.toHaveBeenCalled()
+    const [ctx] = track.mock.calls[0] as unknown as [Context]
+    expect(ctx.failedDelivery()?.reason.code).toBe('plugin')
   })
 })
 

@@ -4,7 +4,7 @@ import type { DeliveryError } from '../../src/errors/errors.ts'
 import { KINDS } from '../../src/message/wire.ts'
 import { Context, type ContextEvent } from '../../src/pipeline/context.ts'
 import type { PluginFailure } from '../../src/pipeline/handler-result.ts'
-import { Pipeline } from '../../src/pipeline/pipeline.ts'
+import { type Passage, Pipeline } from '../../src/pipeline/pipeline.ts'
 import type { Plugin, PluginHost, PluginType } from '../../src/pipeline/plugin.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'
@@ -23,13 +23,30 @@ function setUp(clock: Clock = new FakeClock()) {
   const run = (ctx = createContext()) => {
     const ends: (DeliveryError | undefined)[] = []
     const contexts: Context[] = []
-    const isDone = pipeline.run(EVENT, ctx, (error, next) => {
+    const passage = pipeline.enter(EVENT, ctx, (error, next) => {
       ends.push(error)
       contexts.push(next)
     })
-    return { ctx, ends, contexts, isDone }
+    pipeline.run(passage)
+    return { ctx, ends, contexts, isDone: ends.length > 0 }
   }
   return { clock: clock as FakeClock, pipeline, reports, client, run }
+}
+
+function distribute(pipeline: Pipeline, ctx: Context): Promise<unknown> | undefined {
+  return pipeline.distribute(enter(pipeline, ctx), ctx)
+}
+
+function conclude(pipeline: Pipeline, ctx: Context): Promise<unknown> | undefined {
+  return pipeline.conclude(enter(pipeline, ctx), ctx)
+}
+
+/** An event that has left its `before` and `enrichment` plugins. */
+function enter(pipeline: Pipeline, ctx: Context): Passage {
+  const event = { ...EVENT }
+  const passage = pipeline.enter(event, ctx, () => {})
+  pipeline.abandon([event])
+  return passage
 }
 
 function createContext(integrations: ContextEvent['integrations'] = {}): Context {
@@ -79,8 +96,8 @@ describe('the order', () => {
     }
 
     const { ctx } = run()
-    pipeline.distribute(EVENT, ctx)
-    pipeline.conclude(EVENT, ctx)
+    distribute(pipeline, ctx)
+    conclude(pipeline, ctx)
 
     expect(order).toEqual([
       'before 1',
@@ -132,7 +149,7 @@ describe('the order', () => {
     await pipeline.register(createPlugin('bilan', 'after', { track: () => answer.promise }))
     await pipeline.register(createScribe('outil', 'utility', order))
 
-    const work = pipeline.conclude(EVENT, createContext())
+    const work = conclude(pipeline, createContext())
     await settled()
     expect(order).toEqual([])
     answer.resolve()
@@ -450,8 +467,8 @@ describe('the return value of a handler', () => {
       await pipeline.register(createPlugin('a', type, { track: () => 5 as never }))
 
       const { ctx } = run()
-      await pipeline.distribute(EVENT, ctx)
-      await pipeline.conclude(EVENT, ctx)
+      await distribute(pipeline, ctx)
+      await conclude(pipeline, ctx)
 
       expect(reports).toEqual([])
     },
@@ -533,7 +550,7 @@ describe('F101: plugins that fail', () => {
     await pipeline.register(createScribe('next', type, order))
     const ctx = createContext()
 
-    await (type === 'after' ? pipeline.conclude(EVENT, ctx) : pipeline.distribute(EVENT, ctx))
+    await (type === 'after' ? conclude(pipeline, ctx) : distribute(pipeline, ctx))
 
     expect(order).toEqual(['next'])
     expect(reports).toMatchObject([{ plugin: 'entrepôt', verb: 'failed', reason: { code: 'plugin' }, ctx }])
@@ -611,7 +628,7 @@ describe('F102: plugins that never settle', () => {
       const ctx = createContext()
       let isOver = false
 
-      const work = type === 'after' ? pipeline.conclude(EVENT, ctx) : pipeline.distribute(EVENT, ctx)
+      const work = type === 'after' ? conclude(pipeline, ctx) : distribute(pipeline, ctx)
       void work?.then(() => {
         isOver = true
       })
@@ -632,7 +649,7 @@ describe('destinations', () => {
     const order: string[] = []
     await pipeline.register(createScribe('Mixpanel', 'destination', order, names))
 
-    pipeline.distribute(EVENT, createContext(integrations as never))
+    distribute(pipeline, createContext(integrations as never))
 
     expect(order).toEqual(isOn ? ['Mixpanel'] : [])
   })
@@ -642,7 +659,7 @@ describe('destinations', () => {
     const order: string[] = []
     await pipeline.register(createScribe('__proto__', 'destination', order))
 
-    pipeline.distribute(EVENT, createContext({ All: false }))
+    distribute(pipeline, createContext({ All: false }))
 
     expect(order).toEqual([])
   })
@@ -654,7 +671,7 @@ describe('destinations', () => {
     await pipeline.register(createScribe('b', 'after', order))
     const { ctx } = run(createContext({ All: false, a: false, b: false }))
 
-    pipeline.conclude(EVENT, ctx)
+    conclude(pipeline, ctx)
 
     expect(order).toEqual(['a', 'b'])
   })
@@ -664,7 +681,7 @@ describe('destinations', () => {
     const order: string[] = []
     await pipeline.register(createScribe('warehouse', 'destination', order, { alternativeNames: 5 as never }))
 
-    for (const odd of [null, undefined, THROWING]) pipeline.distribute(EVENT, createContext(odd as never))
+    for (const odd of [null, undefined, THROWING]) distribute(pipeline, createContext(odd as never))
 
     expect(order).toEqual(['warehouse', 'warehouse', 'warehouse'])
   })
@@ -676,7 +693,7 @@ describe('destinations', () => {
     void pipeline.register(createScribe('lent', 'destination', order, { load: () => loading.promise }))
 
     const { ctx, isDone } = run()
-    pipeline.distribute(EVENT, ctx)
+    distribute(pipeline, ctx)
     await settled()
     expect(isDone).toBe(true)
     expect(order).toEqual([])
@@ -694,7 +711,7 @@ describe('destinations', () => {
     )
 
     const { ctx } = run()
-    await pipeline.distribute(EVENT, ctx)
+    await distribute(pipeline, ctx)
 
     expect(order).toEqual([])
     expect(reports).toHaveLength(1)
@@ -732,7 +749,7 @@ describe('F106: loading', () => {
 
       for (const number of [1, 2, 3]) {
         expect(pipeline.concerns('track')).toBe(true)
-        expect(pipeline.run(EVENT, createContext(), () => order.push(number))).toBe(false)
+        pipeline.run(pipeline.enter(EVENT, createContext(), () => order.push(number)))
       }
       await settled()
       expect(order).toEqual([])
@@ -880,17 +897,17 @@ describe('F106: loading', () => {
     },
   )
 
-  test('register returns undefined for a plugin that is deregistered while it loads', async () => {
+  test('a plugin that is deregistered while it loads is removed when it has loaded', async () => {
     const { pipeline, reports, run } = setUp()
     const loading = deferred()
     const registered = pipeline.register(
       createPlugin('a', 'before', { load: () => loading.promise, onLoadFailure: 'drop' }),
     )
 
-    await pipeline.deregister('a', 1, passed)
+    const removed = pipeline.deregister('a', passed)
     loading.resolve()
 
-    expect(await registered).toBeUndefined()
+    expect([await registered, await removed]).toEqual(['a', true])
     expect(run().ends).toEqual([undefined])
     expect(reports).toEqual([])
   })
@@ -931,32 +948,21 @@ describe('deregistering plugins', () => {
       }),
     )
 
-    await pipeline.deregister('a', 1, passed)
+    await pipeline.deregister('a', passed)
     run()
 
     expect(order).toEqual([])
     expect(unloaded).toEqual([[true, client]])
   })
 
-  test('events of later turns do not wait for a plugin that is deregistered while it loads', async () => {
-    const { pipeline, run } = setUp()
-    void pipeline.register(createScribe('slow', 'before', [], { load: () => new Promise(() => {}) }))
-    const { ends } = run()
-
-    void pipeline.deregister('slow', 1, passed)
-    await settled()
-
-    expect(ends).toEqual([undefined])
-  })
-
   test('the result says whether there was a plugin of that name', async () => {
     const { pipeline } = setUp()
     await pipeline.register(createPlugin('a', 'before'))
 
-    expect(await pipeline.deregister('absent', 1, passed)).toBe(false)
-    expect(await pipeline.deregister(Symbol('a') as never, 1, passed)).toBe(false)
-    expect(await pipeline.deregister('a', 1, passed)).toBe(true)
-    expect(await pipeline.deregister('a', 1, passed)).toBe(false)
+    expect(await pipeline.deregister('absent', passed)).toBe(false)
+    expect(await pipeline.deregister(Symbol('a') as never, passed)).toBe(false)
+    expect(await pipeline.deregister('a', passed)).toBe(true)
+    expect(await pipeline.deregister('a', passed)).toBe(false)
   })
 
   test('an unload that hangs has five seconds', async () => {
@@ -964,7 +970,7 @@ describe('deregistering plugins', () => {
     await pipeline.register(createPlugin('a', 'before', { unload: () => new Promise(() => {}) }))
     let isOver = false
 
-    void pipeline.deregister('a', 1, passed).then(() => {
+    void pipeline.deregister('a', passed).then(() => {
       isOver = true
     })
     await clock.advance(4_999)
@@ -983,7 +989,7 @@ describe('deregistering plugins', () => {
     await pipeline.register(
       createPlugin('a', 'before', {
         track: (ctx) => {
-          void pipeline.deregister('a', 1, passed)
+          void pipeline.deregister('a', passed)
           void pipeline.register(createScribe('b', 'before', order))
           return ctx
         },
@@ -997,7 +1003,7 @@ describe('deregistering plugins', () => {
     expect(order).toEqual(['b'])
   })
 
-  test('no handler runs once a plugin is deregistered, not even for an event inside another plugin', async () => {
+  test('an event passes the plugins that were registered when it entered them; deregister waits for it', async () => {
     const { pipeline, run } = setUp()
     const order: string[] = []
     const first = deferred()
@@ -1005,26 +1011,27 @@ describe('deregistering plugins', () => {
     await pipeline.register(createScribe('next', 'before', order))
 
     run()
-    await pipeline.deregister('next', 1, passed)
-    first.resolve()
+    const removed = pipeline.deregister('next', passed).then(() => order.push('removed'))
     await settled()
-
     expect(order).toEqual([])
+    run()
+    first.resolve()
+    await removed
+
+    expect(order).toEqual(['next', 'removed'])
   })
 
-  test('the events up to the given number are handled until the turn is over', async () => {
-    const { pipeline } = setUp()
+  test('the events of the turn are handled, and none after it', async () => {
+    const { pipeline, run } = setUp()
     const seen: number[] = []
-    const run = (seq: number): boolean => pipeline.run({ ...EVENT, seq }, createContext(), () => {})
     await pipeline.register(createPlugin('a', 'before', { track: () => void seen.push(1) }))
     const turn = deferred()
 
-    const removed = pipeline.deregister('a', 1, turn.promise)
-    run(1)
-    run(2)
+    const removed = pipeline.deregister('a', turn.promise)
+    run()
     turn.resolve()
     await removed
-    run(1)
+    run()
 
     expect(seen).toEqual([1])
   })
@@ -1038,7 +1045,7 @@ describe('F105: tracking from inside a plugin', () => {
     await pipeline.register(createPlugin('écho', 'before', { track: () => void depths.push(pipeline.depth) }))
 
     for (const depth of [0, 1, 2]) {
-      pipeline.run({ ...EVENT, depth }, createContext(), (error) => codes.push(error?.code))
+      pipeline.run(pipeline.enter({ ...EVENT, depth }, createContext(), (error) => codes.push(error?.code)))
     }
 
     expect(depths).toEqual([1, 2])
@@ -1081,9 +1088,9 @@ describe('plugins whose properties throw', () => {
         await pipeline.register(createScribe('b', 'before', []))
 
         const { ctx, ends } = run()
-        await pipeline.distribute(EVENT, ctx)
-        await pipeline.conclude(EVENT, ctx)
-        await pipeline.deregister('a', 1, passed)
+        await distribute(pipeline, ctx)
+        await conclude(pipeline, ctx)
+        await pipeline.deregister('a', passed)
 
         expect(ends).toHaveLength(1)
         expect(pipeline.concerns('track')).toBe(true)
@@ -1143,7 +1150,7 @@ describe('the asynchronous context', () => {
     const seen: string[] = []
     await storage.run('registration', () => pipeline.register(observe('bilan', type, seen)))
 
-    storage.run('autre', () => pipeline.conclude(EVENT, createContext()))
+    storage.run('autre', () => conclude(pipeline, createContext()))
 
     expect(seen).toEqual(['bilan: registration'])
   })
@@ -1159,9 +1166,10 @@ describe('abandoning', () => {
     await pipeline.register(createPlugin('entrepôt', 'destination', { track: forever }))
     void pipeline.register(createPlugin('c', 'destination', { load: forever }))
     const { ctx, ends } = run()
-    void pipeline.distribute(EVENT, ctx)
+    void distribute(pipeline, ctx)
 
-    pipeline.abandon()
+    pipeline.abandon([EVENT])
+    pipeline.close()
     await settled()
 
     expect(clock.timerCount).toBe(0)
@@ -1181,7 +1189,7 @@ describe('abandoning', () => {
     void pipeline.register(createScribe('lent', 'before', order, { load: () => loading.promise }))
     const { ends } = run()
 
-    pipeline.abandon()
+    pipeline.abandon([EVENT])
     loading.resolve()
     await settled()
 
