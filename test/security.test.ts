@@ -31,6 +31,8 @@ const PROVED: Readonly<Record<string, readonly (readonly [file: string, title: s
     ['test/core/conclude.test.ts', 'the events go back where they came from, and one request goes first'],
   ],
   F47: [['test/core/conclude.test.ts', 'without a stated wait, as long as the backoff, which grows']],
+  F48: [['test/core/simulation.sized.test.ts', '429 from a bucket of 5 a second']],
+  F49: [['test/core/simulation.sized.test.ts', '429 from a bucket of 0.5 a second']],
   F50: [['test/http/verdict.test.ts', 'a 2xx states none']],
   F60: [['test/auth/tokens.test.ts', 'is corrected by the Date of a refusal, and stays so']],
   F86: [
@@ -112,7 +114,7 @@ const PROVED: Readonly<Record<string, readonly (readonly [file: string, title: s
   S41: [['test/package/reproducible.full.test.ts', 'a second build in another folder gives the same files']],
   S43: [['test/package/sbom.full.test.ts', 'S43']],
   S46: [['collector/test/hostile.test.ts', 'a public address is refused unless it is allowed']],
-  S47: [['collector/test/oauth.test.ts', 'failed logins are limited by address']],
+  S47: [['collector/test/config.test.ts', 'a source may have two write keys, plain or hashed']],
   S48: [
     ['collector/test/hostile.test.ts', 'headers over 16 KB get 431'],
     ['collector/test/hostile.test.ts', 'slow headers get 408 at the header time limit'],
