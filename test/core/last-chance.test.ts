@@ -2,9 +2,24 @@
 import { expect, test } from 'vitest'
 import { createAnalytics, trackPurchases } from '../support/create-analytics.ts'
 import { FakeClock } from '../support/fake-clock.ts'
-import { status } from '../support/scripted-client.ts'
+import { hangUntilAborted, status } from '../support/scripted-client.ts'
 
 const EVENTS = 40
+
+test('F145, S25: flushes that end at their timeout leave nothing behind', async () => {
+  const { analytics, clock } = createAnalytics({ flushAt: 1 }, [hangUntilAborted])
+  trackPurchases(analytics, 1)
+  await clock.advance(10)
+  const timers = clock.timerCount
+
+  for (let count = 0; count < 2_000; count++) {
+    const flushed = analytics.flush({ timeout: 1 })
+    await clock.advance(2)
+    expect(await flushed).toEqual({ delivered: 0, failed: 0, pending: 1 })
+  }
+
+  expect(clock.timerCount).toBeLessThanOrEqual(timers)
+})
 
 async function close(seed: number, downMs: number) {
   const clock = new FakeClock(undefined, seed)

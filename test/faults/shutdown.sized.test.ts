@@ -281,6 +281,40 @@ for (const fault of ['an uncaught throw', 'an unhandled rejection']) {
 }
 
 row(
+  'F18',
+  'the host blocks its own event loop for longer than a request may take, with requests in flight',
+  'responses that have arrived meanwhile count: nothing is sent again, 0 lost',
+  async (row) => {
+    const server = await serve({
+      script: async (_request, io) => {
+        await io.sleep(300)
+        io.reply(200)
+      },
+    })
+
+    const run = await runHost(
+      { host: server.url, settings: { flushAt: 10, httpRequestTimeout: 1_500 } },
+      async (t) => {
+        const client = t.create()
+        await t.trackAll(client, 0, 40, undefined, 10)
+        // The requests are on their way.
+        await t.sleep(100)
+        const endMs = t.now() + 3_500
+        while (t.now() < endMs) {}
+        await t.close(client)
+      },
+    )
+
+    const ledger = await server.report()
+    const report = expectOracleRules(run, [ledger])
+    row.injected(1)
+    expect(report.byOutcome).toEqual({ delivered: 40 })
+    // At most one extra attempt for each batch in flight.
+    expect(ledger.requests.length).toBeLessThanOrEqual(8)
+  },
+)
+
+row(
   'F85',
   'the host is suspended for 20 s (SIGSTOP) with requests in flight, then resumed',
   'timeouts count as transport errors, 0 lost',

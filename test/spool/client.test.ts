@@ -322,3 +322,24 @@ describe('the setting', () => {
     expect(kept.size).toBe(0)
   })
 })
+
+test('S32, S35: no name and no line of a file has a part of the write key', async () => {
+  const directory = temporaryDirectory()
+  const writeKey = 'wk-5b1e0c77d2'
+  const settings = { writeKey, headers: { 'X-Api-Key': 'gateway-3f9a61' } }
+  const { analytics } = start(directory, settings, [unavailable])
+  trackPurchases(analytics, 2)
+  await settled()
+
+  const names = readdirSync(directory, { recursive: true }).map(String)
+  const texts = names.map((name) => {
+    try {
+      return readFileSync(join(directory, name), 'utf8')
+    } catch {
+      // A folder.
+      return ''
+    }
+  })
+  expect(texts.join('')).toContain('purchase')
+  expect([...names, ...texts].filter((text) => /5b1e0c|3f9a61/.test(text))).toEqual([])
+})
