@@ -13,7 +13,8 @@ export function readLicenses(path) {
 /**
  * Creates one plugin for all builds of a package, which together write one file.
  *
- * @param within The LICENSES.txt of a bundled package, whose own bundled packages are listed too.
+ * @param {string} path
+ * @param {string} [within] The LICENSES.txt of a bundled package, whose own bundled packages are listed too.
  */
 export function licenses(path, within) {
   const texts = new Map()

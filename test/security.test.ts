@@ -57,7 +57,7 @@ const PROVED: Readonly<Record<string, readonly (readonly [file: string, title: s
   S41: [['test/package/reproducible.full.test.ts', 'a second build in another folder gives the same files']],
   S43: [['test/package/sbom.full.test.ts', 'S43']],
   S46: [['collector/test/hostile.test.ts', 'a public address is refused unless it is allowed']],
-  S47: [['collector/test/oauth.test.ts', 'failed logins are limited by address']],
+  S47: [['collector/test/oauth.test.ts', 'F114']],
   S48: [
     ['collector/test/hostile.test.ts', 'headers over 16 KB get 431'],
     ['collector/test/hostile.test.ts', 'slow headers get 408 at the header time limit'],

@@ -158,7 +158,7 @@ test('a batch of 5,000 items is accepted, a larger one is refused', () => {
   expect(batchOf(5001)).toMatchObject({ refused: 'too_many_items' })
 })
 
-test('an item with a number that a double does not hold has a warning, and the others have none', () => {
+test('F151: an item with a number that a double does not hold has a warning, and the others have none', () => {
   const roundedIn = (text: string) => {
     const read = request(text)
     return 'refused' in read ? read.refused : { items: [...read.rounded], warnings: read.warnings }

@@ -22,7 +22,7 @@ const LAST_MS = 2_000
 export function pump(core: Core): void {
   const nowMs = core.clock.monotonic()
   if (!isShut(core.service)) for (const batch of core.held.splice(0)) blame(core, batch)
-  if (nowMs >= core.intervalMs) makeDue(core, core.intervalMs)
+  if (nowMs >= core.intervalMs) makeDue(core, nowMs)
   for (let batch = next(core, nowMs); batch !== undefined; batch = next(core, nowMs)) send(core, batch, nowMs)
   for (const flush of core.flushes) if (isHopeless(core, flush)) expire(core, flush)
   arm(core, nowMs)

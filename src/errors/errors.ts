@@ -153,14 +153,11 @@ export class ContextCancelation extends Error {
    * @param options The reason, or an object with the reason and other options.
    */
   constructor(options: string | ContextCancelationOptions = {}, errorOptions?: { cause?: unknown }) {
-    const {
-      reason = 'cancelled',
-      type = 'plugin Error',
-      retry = false,
-    } = typeof options === 'string' ? { reason: options } : (options ?? {})
-    super(reason, errorOptions)
-    this.reason = reason
-    this.type = type
-    this.retry = retry
+    const { reason, type, retry } = typeof options === 'string' ? { reason: options } : (options ?? {})
+    const text = typeof reason === 'string' ? reason : 'cancelled'
+    super(text, errorOptions)
+    this.reason = text
+    this.type = typeof type === 'string' ? type : 'plugin Error'
+    this.retry = retry === true
   }
 }

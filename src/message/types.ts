@@ -12,28 +12,28 @@ import type {
 export type Kind = 'identify' | 'track' | 'page' | 'screen' | 'group' | 'alias'
 
 /**
- * Who a message is about: `userId`, `anonymousId` or both. In an intersection, this type must come last: otherwise the compiler
+ * Who a message is about: `userId`, `anonymousId` or both. An empty id is none. In an intersection, this type must come last: otherwise the compiler
  * reports a missing `anonymousId` for an error in any other field.
  */
 export type Identity =
   | {
-      /** Your id for the user. */
+      /** Your id for the user. An event without `userId` and `anonymousId` fails with `invalid`. */
       userId: Id
-      /** An id for a visitor whose identity is not known. */
+      /** An id for a visitor whose identity is not known, for example from a cookie. Default: none. */
       anonymousId?: Id | undefined
     }
   | {
-      /** Your id for the user. */
+      /** Your id for the user. Default: none. */
       userId?: Id | undefined
-      /** An id for a visitor whose identity is not known. */
+      /** An id for a visitor whose identity is not known, for example from a cookie. */
       anonymousId: Id
     }
 
 /** Who a message is about, for calls on a scope, which may have the ids already. */
 export interface ScopedIdentity {
-  /** Your id for the user. Default: the id of the scope. */
+  /** Your id for the user. Default, also for an empty id: the id of the scope. */
   userId?: Id | null | undefined
-  /** An id for a visitor whose identity is not known. Default: the id of the scope. */
+  /** An id for a visitor whose identity is not known. Default, also for an empty id: the id of the scope. */
   anonymousId?: Id | null | undefined
 }
 

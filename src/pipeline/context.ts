@@ -1,6 +1,6 @@
 import { dset } from 'dset'
 import { describeCause } from '../errors/cause.ts'
-import { ContextCancelation, type DeliveryError } from '../errors/errors.ts'
+import { ContextCancelation, type ContextCancelationOptions, type DeliveryError } from '../errors/errors.ts'
 import { describe } from '../message/describe.ts'
 import type { ContextEvent, ContextInput, Kind, Message } from '../message/types.ts'
 import { type Clock, systemClock } from '../runtime/clock.ts'
@@ -156,13 +156,13 @@ export class Context {
   /**
    * Drops the event when called in a `before` plugin: the event fails with the code `plugin`.
    *
-   * @param reason An error or a string, which becomes part of the error message.
+   * @param reason A string, an error, or the options of `ContextCancelation`: the reason becomes part of the error message.
    * @throws ContextCancelation always.
    */
   cancel(reason?: unknown): never {
     if (reason instanceof ContextCancelation) throw reason
-    const text = reason instanceof Error ? reason.message : typeof reason === 'string' ? reason : 'cancelled'
-    throw new ContextCancelation(text, { cause: reason })
+    if (reason instanceof Error) throw new ContextCancelation(reason.message, { cause: reason })
+    throw new ContextCancelation(reason as string | ContextCancelationOptions, { cause: reason })
   }
 
   /** Adds a note to the event. */

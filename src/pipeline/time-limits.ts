@@ -13,6 +13,7 @@ export class Abandoned extends Error {
 export class TimeLimits {
   readonly #clock: Clock
   readonly #endings = new Set<(reason: Error) => void>()
+  #isClosed = false
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -23,11 +24,14 @@ export class TimeLimits {
     const { result, cancel } = within(work, PLUGIN_TIMEOUT_MS, this.#clock, 'it')
     const forget = (): void => void this.#endings.delete(cancel)
     this.#endings.add(cancel)
+    if (this.#isClosed) this.abandon()
     result.then(forget, forget)
     return result
   }
 
+  /** From now on, nothing is waited for. */
   abandon(): void {
+    this.#isClosed = true
     const reason = new Abandoned()
     for (const end of this.#endings) end(reason)
     this.#endings.clear()

@@ -4,6 +4,7 @@ type ProcessLike = {
   env?: Record<string, string | undefined>
   versions?: Record<string, string | undefined>
   emitWarning?: (message: string, options: { type: string; code: string }) => void
+  nextTick?: (run: () => void) => void
   on?: (event: 'beforeExit' | 'exit', listener: () => void) => unknown
 }
 

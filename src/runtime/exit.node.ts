@@ -22,8 +22,8 @@ export function unwatchExit(client: Exiting): void {
 export function listenToExit(): void {
   if (isListening || typeof runtimeProcess?.on !== 'function') return
   isListening = true
-  // After all other listeners, so that the events that they track are delivered too.
-  runtimeProcess.on('beforeExit', () => soon(() => soon(idle)))
+  // After all other listeners and their microtasks, so that the events that they track are delivered too.
+  runtimeProcess.on('beforeExit', () => soon(() => (runtimeProcess?.nextTick ?? soon)(idle)))
   runtimeProcess.on('exit', () => {
     for (const client of [...watched]) client.onExit()
   })

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
 import { type Reply, status } from '../support/scripted-client.ts'
-import { simulate } from '../support/simulation.ts'
 
 const MAX_MESSAGE = 32_768
 const MAX_BODY = 500_000

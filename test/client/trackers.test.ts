@@ -103,6 +103,17 @@ describe('a scope', () => {
     },
   )
 
+  test('an empty id is none: in a scope, and in a call', async () => {
+    const sent = await sentBy(({ analytics }) => {
+      const outer = analytics.with({ userId: 'usr_Zoë', anonymousId: 'visiteur-7' })
+      outer.with({ userId: '', anonymousId: '' }).track({ event: 'a' })
+      outer.track({ userId: '', anonymousId: '', event: 'b' })
+    })
+
+    const ids = { userId: 'usr_Zoë', anonymousId: 'visiteur-7' }
+    expect(sent).toMatchObject([ids, ids])
+  })
+
   test('merges context and integrations level by level; the call takes precedence, then the inner scope', async () => {
     const outer: Scope = {
       anonymousId: 'visiteur-7',

@@ -7,11 +7,13 @@ import { badInput } from './bad-input.ts'
 
 const STAMP = { library: { name: 'trackpost', version: '0.1.0' }, metadata: { jsRuntime: 'node' } }
 const CASES = badInput()
+/** A number as a timestamp must be near to this. */
+const NOW_MS = Date.UTC(2026, 0, 1)
 
 /** The outcome of a call, and the JSON of its message. */
 function send(argument: unknown): { outcome: string; json: string } {
   try {
-    const json = serialize(buildMessage('track', argument, STAMP, 0), 32_768)
+    const json = serialize(buildMessage('track', argument, STAMP, NOW_MS), 32_768)
     return { outcome: 'delivered', json }
   } catch (error) {
     return { outcome: toMessageError(error).code, json: '' }

@@ -432,7 +432,9 @@ export function badInput(): BadInput[] {
     )
   }
   fields('B44', 'future', { timestamp: '2199-01-01T00:00:00Z' }, 'delivered')
-  for (const timestamp of [new Date(Number.NaN), 'garbage', {}, true, Number.NaN, 1e300, [1], '']) {
+  const seconds = Date.parse(instant) / 1e3
+  const units = [seconds, Math.round(seconds), seconds * 1e6, 0]
+  for (const timestamp of [new Date(Number.NaN), 'garbage', {}, true, Number.NaN, 1e300, [1], '', ...units]) {
     fields('B44', `bad: ${String(timestamp)}`, { timestamp }, 'invalid')
   }
   fields('B45', '99', { messageId: 'm'.repeat(99) }, 'delivered', ({ messageId }) =>

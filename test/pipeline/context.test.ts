@@ -97,7 +97,9 @@ describe('cancelling', () => {
     ['nothing', undefined, 'cancelled'],
     ['a text', 'données personnelles', 'données personnelles'],
     ['an error', new Error('données personnelles'), 'données personnelles'],
-    ['an object', { reason: 5 }, 'cancelled'],
+    ['an object', { type: 'consent', reason: 'sans accord' }, 'sans accord'],
+    ['an object with another reason', { reason: 5 }, 'cancelled'],
+    ['a number', 5, 'cancelled'],
   ])('with %s throws a cancelation with that reason', (_label, reason, message) => {
     const ctx = createContext()
 
@@ -223,6 +225,12 @@ describe('contexts created by hand', () => {
 })
 
 describe('a cancelation', () => {
+  test('by cancel() has the type that it was given', () => {
+    expect(() => createContext().cancel({ type: 'consent', reason: 'sans accord' })).toThrow(
+      expect.objectContaining({ type: 'consent', reason: 'sans accord' }),
+    )
+  })
+
   test.each([
     ['no arguments', new ContextCancelation(), 'cancelled', 'plugin Error', false],
     ['a text', new ContextCancelation('sans accord'), 'sans accord', 'plugin Error', false],

@@ -6,13 +6,10 @@ let exit: Exit
 /** The listeners that src/runtime/exit.node.ts has added to the process, and the names of their events. */
 let listeners: { event: string; listener: () => void }[]
 let events: string[]
-let warnings: ReturnType<typeof vi.spyOn>
 
-/** `onExit` returns whether the client keeps the process alive. */
-function createClient(isKept = false) {
+function createClient() {
   exit.listenToExit()
-  const state = { accepted: 0, keptAt: undefined as number | undefined, isRepeated: false }
-  return Object.assign(state, { onExit: vi.fn(() => isKept), onEnd: vi.fn() })
+  return { accepted: 0, onIdle: vi.fn(), onExit: vi.fn() }
 }
 
 beforeEach(async () => {
@@ -25,7 +22,6 @@ beforeEach(async () => {
   }
   vi.spyOn(process, 'on').mockImplementation(add)
   vi.spyOn(process, 'prependListener').mockImplementation(add)
-  warnings = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
   vi.resetModules()
   exit = await import('../../src/runtime/exit.node.ts')
 })
@@ -63,13 +59,16 @@ describe('the exit', () => {
 
     await runOutOfWork()
 
-    for (const { onExit } of clients) expect(onExit).toHaveBeenCalledTimes(1)
+    for (const { onIdle, onExit } of clients) {
+      expect(onIdle).toHaveBeenCalledTimes(1)
+      expect(onExit).not.toHaveBeenCalled()
+    }
   })
 
   test('a client is called after all listeners, and after the microtasks that they start', async () => {
     const client = createClient()
     const seen: number[] = []
-    client.onExit.mockImplementation(() => seen.push(client.accepted) > 0)
+    client.onIdle.mockImplementation(() => seen.push(client.accepted))
     exit.watchExit(client)
 
     await runOutOfWork(async () => {
@@ -89,23 +88,33 @@ describe('the exit', () => {
 
     await runOutOfWork()
 
-    expect(client.onExit).not.toHaveBeenCalled()
+    expect(client.onIdle).not.toHaveBeenCalled()
   })
 
   test('a client that stops watching while others are called does not prevent their calls', async () => {
     const [first, second] = [createClient(), createClient()]
-    first.onExit.mockImplementation(() => {
-      exit.unwatchExit(first)
-      return false
-    })
+    for (const call of [first.onIdle, first.onExit]) call.mockImplementation(() => exit.unwatchExit(first))
     exit.watchExit(first)
     exit.watchExit(second)
 
     await runOutOfWork()
-    await runOutOfWork()
+    exit.watchExit(first)
+    emit('exit')
 
-    expect(first.onExit).toHaveBeenCalledTimes(1)
-    expect(second.onExit).toHaveBeenCalledTimes(2)
+    for (const { onIdle, onExit } of [first, second]) {
+      expect([onIdle.mock.calls.length, onExit.mock.calls.length]).toEqual([1, 1])
+    }
+  })
+
+  test('at the exit every watched client is called at once', () => {
+    const [watched, unwatched] = [createClient(), createClient()]
+    exit.watchExit(watched)
+
+    emit('exit')
+
+    expect(watched.onExit).toHaveBeenCalledTimes(1)
+    expect(watched.onIdle).not.toHaveBeenCalled()
+    expect(unwatched.onExit).not.toHaveBeenCalled()
   })
 
   test('without a process in the runtime there is nothing to watch', async () => {
@@ -114,48 +123,5 @@ describe('the exit', () => {
     const { listenToExit } = await import('../../src/runtime/exit.node.ts')
 
     expect(() => listenToExit()).not.toThrow()
-  })
-
-  describe('a listener that tracks an event each time', () => {
-    test('keeps the process alive once, not for ever; the remaining events have their outcome at exit', async () => {
-      const client = createClient(true)
-      exit.watchExit(client)
-      const track = (): number => client.accepted++
-
-      await runOutOfWork(track)
-      await runOutOfWork(track)
-      emit('exit')
-
-      expect(client.onExit).toHaveBeenCalledTimes(1)
-      expect(client.onEnd).toHaveBeenCalledTimes(1)
-      expect(warnings.mock.calls).toEqual([
-        [expect.stringContaining("process.once('beforeExit', ...)"), expect.anything()],
-      ])
-    })
-
-    test('keeps the process alive again when the process had other work meanwhile', async () => {
-      const client = createClient(true)
-      exit.watchExit(client)
-      const track = (): number => client.accepted++
-
-      await runOutOfWork(track)
-      await runOutOfWork(track)
-      await runOutOfWork(track)
-      client.accepted++ // An event that other work has tracked before the process runs out of work again.
-      await runOutOfWork(track)
-
-      expect(client.onExit).toHaveBeenCalledTimes(3)
-    })
-
-    test('does not prevent other events from being sent', async () => {
-      const [endless, other] = [createClient(true), createClient(true)]
-      exit.watchExit(endless)
-      exit.watchExit(other)
-
-      await runOutOfWork(() => endless.accepted++)
-      await runOutOfWork(() => endless.accepted++)
-
-      expect(other.onExit).toHaveBeenCalledTimes(2)
-    })
   })
 })

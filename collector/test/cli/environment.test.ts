@@ -61,7 +61,7 @@ test('every option but --help and --version has a variable', () => {
   expect(variables.filter((isThere) => !isThere)).toHaveLength(1)
 })
 
-test.each([['--port=1'], ['--port', '1'], ['work', '--port', '1'], ['--port', '1', 'work']])(
+test.each([['--port=1'], ['--port', '1'], ['healthcheck', '--port', '1'], ['--port', '1', 'healthcheck']])(
   'an option wins over the environment: %s %s %s',
   (...args) => {
     expect(read({ TRACKPOST_COLLECTOR_PORT: '2' }, ...args)).toEqual({ port: 1 })

@@ -5,6 +5,7 @@ import type { BrowserContextOptions, Page } from 'playwright-core'
 import { expect, onTestFinished } from 'vitest'
 import type { Collector } from '../../src/index.ts'
 import { browser } from '../browser.ts'
+import { basic, openCollector, post, track } from '../support.ts'
 
 export const artefacts = fileURLToPath(new URL('../../test-results/', import.meta.url))
 mkdirSync(artefacts, { recursive: true })
@@ -64,3 +65,29 @@ export async function search(page: Page, line: string): Promise<void> {
 
 export const screenshot = (page: Page, name: string) =>
   page.screenshot({ path: join(artefacts, `${name}.png`) })
+
+/** A collector with four events, one of them without a name and one of another source, and its page. */
+export async function openWithMix(at = 'events'): Promise<{ collector: Collector; page: Page }> {
+  const collector = await openCollector()
+  await post(collector, '/v1/batch', {
+    batch: [
+      track({ event: 'A', properties: { sku: 'kettle-9', total: 5 } }),
+      { type: 'page', userId: 'u', name: 'B' },
+      { type: 'track', userId: 'nameless' },
+    ],
+  })
+  await post(collector, '/v1/track', track({ event: 'C c', properties: { total: 50 } }), {
+    authorization: basic('mobile'),
+  })
+  const page = await openPage(collector, { at })
+  if (at === 'events') await page.locator('.list .row').nth(3).waitFor()
+  return { collector, page }
+}
+
+/** A collector with 150 events. */
+export async function openWithMany(): Promise<Collector> {
+  const collector = await openCollector()
+  const batch = Array.from({ length: 150 }, (_, index) => track({ event: `Event ${index}` }))
+  await post(collector, '/v1/batch', { batch })
+  return collector
+}

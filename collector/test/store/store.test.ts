@@ -81,7 +81,7 @@ test('a file over its limit loses its oldest events, and goes on', async () => {
   expect(seqs(store).at(-1)?.seq).toBe(400)
 })
 
-test('a full disk refuses what does not fit, keeps the rest, and is used again when it has room', async () => {
+test('F123: a full disk refuses what does not fit, keeps the rest, and is used again when it has room', async () => {
   const store = open({ path: newDatabaseFile() })
   await store.append([newEvent()])
   // SQLite answers as for a full disk.
