@@ -1,5 +1,4 @@
 import type { Source } from '../auth/sources.ts'
-import type { DestinationConfig } from '../config/schema.ts'
 import type { PlannedDelivery } from '../new-event.ts'
 
 const HOUR_MS = 3_600_000
@@ -35,11 +34,24 @@ export function isSwitchedOn(integrations: Integrations, names: readonly string[
 }
 
 /**
+ * What the selection needs to know of a destination. Not the type of the configuration, which would be public with this function,
+ * and needs the types of a library that users have not installed.
+ */
+interface SelectableDestination {
+  name: string
+  alternativeNames: readonly string[]
+  enabled: boolean
+  pastData: boolean
+  /** Age in hours from which an event counts as past. */
+  pastAfterHours: number
+}
+
+/**
  * Returns the destinations of an accepted event, also the skipped ones, with the reason. Leaves out destinations that are
  * disabled in the configuration.
  */
 export function planDeliveries(
-  destinations: readonly DestinationConfig[],
+  destinations: readonly SelectableDestination[],
   source: Source,
   message: { readonly integrations: Integrations; readonly timestampMs: number },
   receivedAtMs: number,
