@@ -20,16 +20,16 @@ export function conclude(core: Core, request: Request, verdict: Verdict): void {
   const isAllRefused = verdict.word === 'refused' && service.refusals >= ALL_REFUSED
   switch (isAllRefused ? 'settings' : verdict.word) {
     case 'delivered':
-      accepted(core)
+      accepted(core, request)
       return settle(core, items, undefined)
     case 'refused':
-      answered(core)
+      answered(core, request)
       return isAlone ? settle(core, items, verdict.error) : halve(core, items)
     case 'large':
-      answered(core)
+      answered(core, request)
       return isAlone ? settle(core, items, verdict.error) : shrink(core, items)
     case 'never':
-      answered(core)
+      answered(core, request)
       return settle(core, items, verdict.error)
     case 'limited':
       return limited(core, request, verdict)
@@ -40,9 +40,9 @@ export function conclude(core: Core, request: Request, verdict: Verdict): void {
   }
 }
 
-function accepted(core: Core): void {
+function accepted(core: Core, request: Request): void {
   const { service, clock, settings } = core
-  answered(core)
+  answered(core, request)
   service.accepted++
   service.acceptedAtMs = clock.monotonic()
   service.refusals = 0
@@ -51,9 +51,11 @@ function accepted(core: Core): void {
 }
 
 /** The service answers. What is held has failed by itself: `pump` sees to it, in all clients that share the service. */
-function answered(core: Core): void {
+function answered(core: Core, { epoch }: Request): void {
   const { service, clock } = core
-  if (!isShut(service)) return
+  // What was sent before a stated wait does not cut it short.
+  const isBefore = epoch !== service.epoch && service.gate.statedMs !== undefined
+  if (!isShut(service) || isBefore) return
   service.failures = 0
   service.failedAtMs = []
   service.isLimited = false

@@ -133,6 +133,11 @@ describe('limited', () => {
     ],
     ['everything waits as long as the response says', 'a, a 429 30, b, +29999, +1, ab 200', '0 a, 30000 ab'],
     [
+      'a request that was sent before does not cut a stated wait short',
+      'ab, c, ab 429 30, c 200, +29999, +1, ab 200',
+      '0 ab, 0 c, 30000 ab',
+    ],
+    [
       'without a stated wait, as long as the backoff, which grows',
       'a, a 429, +500, a 429, +1000, a 429, +2000',
       '0 a, 500 a, 1500 a, 3500 a',
@@ -241,8 +246,8 @@ describe('a close', () => {
     [
       'waits for a request in flight all the same',
       'A, B, A 429 60, close 5000, +1000, B 200',
-      '0 A, 0 B, 1000 A',
-      '1000 B delivered',
+      '0 A, 0 B',
+      '1000 B delivered, 1000 A shutdown_timeout, 1000 close 1/1/0',
     ],
     [
       'lets a number of maxRetries count',
