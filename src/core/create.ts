@@ -27,6 +27,7 @@ import type { Core } from './core.ts'
 import { createCounts, pendingOf } from './counts.ts'
 import { Line } from './line.ts'
 import { claimOwner, type Owner } from './owner.ts'
+import { pump } from './pump.ts'
 import { createGate, createService, type Shared } from './service.ts'
 
 const USER_AGENT = `trackpost/${VERSION}`
@@ -106,6 +107,7 @@ export function createCore(
       credentials,
       envelope,
       isLast: () => core.isClosed,
+      onRoom: () => soon(() => pump(core)),
       observer,
       clock,
     }),

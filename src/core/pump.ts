@@ -45,7 +45,9 @@ export function makeDue(core: Core, nowMs: number): void {
 /** The next batch, or `undefined` when none may be sent now. */
 function next(core: Core, nowMs: number): Batch | undefined {
   const { service, settings, inFlight, line } = core
-  if (inFlight.size >= settings.maxConcurrentRequests) return undefined
+  const most = settings.maxConcurrentRequests
+  // A body that does not end keeps its connection busy.
+  if (inFlight.size >= most || core.transport.isFull(most)) return undefined
   if (isShut(service)) {
     const isAsked = some(inFlight, ({ isProbe, epoch }) => isProbe && epoch === service.epoch)
     if (isAsked || nowMs < gateOpensAtMs(core)) return undefined

@@ -26,6 +26,8 @@ export interface TransportOptions {
   readonly clock: Clock
   /** Whether no request will follow, so that connections need not be kept alive. */
   readonly isLast: () => boolean
+  /** Called when there is room again, see {@link Transport.isFull}. May be called within `send`. */
+  readonly onRoom: () => void
 }
 
 /** A request under way. */
@@ -47,6 +49,8 @@ const CLOSED = 'the client was closed'
 export class Transport {
   readonly #options: TransportOptions
   readonly #open = new Set<Exchange>()
+  /** Whether somebody waits for one of them to end. */
+  #isFull = false
   /** Headers of the last request, used again because they rarely change. */
   #lastHeaders: Record<string, string> | undefined
 
@@ -120,6 +124,12 @@ export class Transport {
     return { status, problem }
   }
 
+  /** Whether so many requests, or bodies of responses, are under way. If so, `onRoom` is called when one of them has ended. */
+  isFull(most: number): boolean {
+    this.#isFull = this.#open.size >= most
+    return this.#isFull
+  }
+
   /** Aborts what is under way, bodies of responses too. */
   abort(): void {
     for (const exchange of this.#open) exchange.abort(new Error(CLOSED))
@@ -186,7 +196,12 @@ export class Transport {
 
   #exchange(headers: Record<string, string>, body: string | Uint8Array, keptBytes: number): Exchange {
     const { url, timeoutMs, client, clock, isLast } = this.#options
-    const onFree = (): void => void this.#open.delete(exchange)
+    const onFree = (): void => {
+      this.#open.delete(exchange)
+      if (!this.#isFull) return
+      this.#isFull = false
+      this.#options.onRoom()
+    }
     const request = { url, headers, body, timeoutMs, keptBytes, closesConnection: isLast(), onFree }
     const exchange = startExchange(client, request, clock)
     this.#open.add(exchange)

@@ -64,6 +64,7 @@ function setUpWith<Client extends HTTPClient>(
     clock,
     headers,
     isLast: () => false,
+    onRoom: () => {},
   })
   const items = storeAll(
     [
