@@ -174,7 +174,9 @@ test('the list can show when events happened instead of when they were received'
   await page.getByRole('button', { name: 'Happened' }).waitFor()
 })
 
-test('at a high rate, the list stands still after the first second, and counts what is new', { retry: 3 }, async () => {
+test('at a high rate, the list stands still after the first second, and counts what is new', {
+  retry: 3,
+}, async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', track({ event: 'First' }))
   const page = await openPage(collector)
