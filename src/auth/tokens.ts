@@ -2,7 +2,7 @@ import { copyCause, describeCause } from '../errors/cause.ts'
 import { DeliveryError, SettingsError } from '../errors/errors.ts'
 import { isInstance } from '../errors/guard.ts'
 import type { HTTPClient } from '../http/client.ts'
-import { answerWithin, type Exchange, type Answer as Response, startExchange } from '../http/exchange.ts'
+import { type Abort, answerWithin, exchange, type Answer as Response } from '../http/exchange.ts'
 import { redactor } from '../http/redact.ts'
 import { MAX_RESPONSE_BYTES } from '../http/response.ts'
 import { wordOf } from '../http/verdict.ts'
@@ -188,13 +188,15 @@ export class Tokens implements Authorization {
       if (typeof signed !== 'string') return { failure: signed }
       if (fetch.isAborted) return { failure: this.#closed() }
       const leftMs = Math.max(1, Math.ceil(timeoutMs - (clock.monotonic() - startedMs)))
-      const exchange = this.#exchange(signed, leftMs)
-      fetch.cancel = exchange.abort
-      return this.#read(await answerWithin(exchange, leftMs, clock), startedMs, [
-        ...signed.split('.'),
-        clientId,
-        keyId,
-      ])
+      const response = await answerWithin(
+        (done) => {
+          fetch.cancel = this.#exchange(signed, leftMs, done)
+          return fetch.cancel
+        },
+        leftMs,
+        clock,
+      )
+      return this.#read(response, startedMs, [...signed.split('.'), clientId, keyId])
     } catch (error) {
       // For instance from a clock that a test has mocked. The next request may succeed.
       return { failure: this.#failure('failed', `it failed (${nameOf(error)})`) }
@@ -217,7 +219,7 @@ export class Tokens implements Authorization {
     return this.#failure(name === TIMEOUT ? 'failed' : 'settings', `${message} (${name})`, { code: 'auth' })
   }
 
-  #exchange(assertion: string, timeoutMs: number): Exchange {
+  #exchange(assertion: string, timeoutMs: number, done: (response: Response) => void): Abort {
     const { settings, client, userAgent, clock } = this.#options
     const body = new URLSearchParams({
       grant_type: 'client_credentials',
@@ -232,10 +234,11 @@ export class Tokens implements Authorization {
       'User-Agent': userAgent,
     }
     const request = { url: `${settings.authServer}/token`, headers, body, timeoutMs }
-    return startExchange(
+    return exchange(
       client,
       { ...request, keptBytes: MAX_RESPONSE_BYTES, bodyMs: timeoutMs, closesConnection: false },
       clock,
+      done,
     )
   }
 

@@ -87,7 +87,7 @@ export class Observer implements RequestObserver {
 
   onResponse(
     request: RequestFacts,
-    durationMs: number,
+    startedMs: number,
     verdict: Verdict,
     status: number | undefined,
     toInfo: (() => ResponseInfo) | undefined,
@@ -96,6 +96,7 @@ export class Observer implements RequestObserver {
     if (verdict === DELIVERED) this.#lastDeliveredAtMs = this.#clock.now()
     else this.#keep(verdict)
     if (!this.#log.isVerbose) return
+    const durationMs = this.#clock.monotonic() - startedMs
     const problem = verdict === DELIVERED ? undefined : verdict.error.message
     this.#log.note('debug', 'response', { ...request, status, durationMs, problem })
   }

@@ -13,7 +13,6 @@ import { AsyncResource } from '../runtime/platform.node.ts'
 import type { RecoveredMessage } from '../settings/journal.ts'
 import { handOverTurn } from './close.ts'
 import type { Core } from './core.ts'
-import { pendingOf } from './counts.ts'
 import { createItem, type Item } from './item.ts'
 import { ELSEWHERE } from './owner.ts'
 import { settle } from './settle.ts'
@@ -80,7 +79,7 @@ export function accept(
     isDisabled,
     false,
     error,
-    json === '' ? ctx : unsentContext(core, callback, error, isDisabled, json),
+    json === '' || (error === undefined && !isDisabled) ? ctx : unsentContext(core, callback, error, json),
   )
   if (isAwaited) counts.awaited++
   if (error === undefined && json !== '' && !isDisabled) store(core, item, json)
@@ -104,6 +103,7 @@ export function admit(core: Core, { record, message }: RecoveredMessage): boolea
 }
 
 function join(core: Core, item: Item): void {
+  core.counts.pending++
   if (core.turn.length === 0) watchExit(core.exiting)
   core.turn.push(item)
   schedulePass(core)
@@ -131,7 +131,7 @@ function take(
       return { message, error: undefined, json: '', ctx: new Context(copy, '', clock), isDisabled }
     }
     // Nobody will see an event that finds no room and that nobody follows, so it need not be written.
-    if (!isHeard(core, callback) && !hasRoom(core, '')) {
+    if (core.counts.pending >= settings.maxQueueSize && !isHeard(core, callback)) {
       return { message, error: fullError(core), json: '', ctx: undefined, isDisabled }
     }
     const json = serialize(message, settings.maxMessageBytes)
@@ -146,7 +146,7 @@ function take(
 
 /** The bounds count every event without an outcome: inside plugins by number alone. */
 function hasRoom({ counts, settings }: Core, json: string): boolean {
-  if (pendingOf(counts) >= settings.maxQueueSize) return false
+  if (counts.pending >= settings.maxQueueSize) return false
   const leftBytes = settings.maxQueueBytes - counts.bytes
   // The exact length is only needed near the bound.
   return json.length * MAX_BYTES_PER_UNIT <= leftBytes || byteLength(json) <= leftBytes
@@ -161,10 +161,9 @@ function unsentContext(
   core: Core,
   callback: Callback | undefined,
   error: DeliveryError | undefined,
-  isDisabled: boolean,
   json: string,
 ): Context | undefined {
-  const isNeeded = error === undefined ? isDisabled : isHeard(core, callback)
+  const isNeeded = error === undefined || isHeard(core, callback)
   return isNeeded ? new Context(undefined, json, core.clock) : undefined
 }
 
@@ -177,5 +176,6 @@ function refuseElsewhere(core: Core, kind: Kind, callback: Callback | undefined,
   const error = new DeliveryError('invalid', ELSEWHERE)
   if (core.settings.strict && !isPromised) throw error
   const item = createItem(kind, ++core.counts.accepted, callback, new AsyncResource('Trackpost'))
+  core.counts.pending++
   soon(() => settle(core, [item], error))
 }

@@ -2,7 +2,7 @@ import { within } from '../runtime/clock.ts'
 import { tellStderr } from '../runtime/warn.ts'
 import { abandon } from './abandon.ts'
 import type { Core } from './core.ts'
-import { type FlushSummary, pendingOf } from './counts.ts'
+import type { FlushSummary } from './counts.ts'
 import { flush, over } from './flush.ts'
 import { passTurn } from './turn.ts'
 
@@ -31,7 +31,7 @@ export function close(core: Core, timeoutMs: number): Promise<FlushSummary> {
   core.closing ??= isInHandler
     ? Promise.resolve().then(() => closeOnce(core, timeoutMs))
     : closeOnce(core, timeoutMs)
-  return isInHandler ? Promise.resolve({ delivered: 0, failed: 0, pending: pendingOf(counts) }) : core.closing
+  return isInHandler ? Promise.resolve({ delivered: 0, failed: 0, pending: counts.pending }) : core.closing
 }
 
 async function closeOnce(core: Core, timeoutMs: number): Promise<FlushSummary> {

@@ -2,7 +2,6 @@ import type { DeliveryError } from '../errors/errors.ts'
 import type { Verdict } from '../http/verdict.ts'
 import { drawOf, spreadMs } from '../http/waits.ts'
 import type { Batch, Core, Request } from './core.ts'
-import { pendingOf } from './counts.ts'
 import type { Item } from './item.ts'
 import { createGate, type Gate, isOfSettings, isShut, opensAtMs } from './service.ts'
 import { settle } from './settle.ts'
@@ -12,7 +11,7 @@ import { isSomebodyWaiting, retriesOf } from './waiting.ts'
 const ALL_REFUSED = 8
 
 /** What an answer does. @see docs/spec.md, section 8 */
-export function conclude(core: Core, request: Request, verdict: Verdict): void {
+export function conclude(core: Core, request: Request, verdict: Verdict, nowMs: number): void {
   const { service } = core
   const { items } = request.batch
   const isAlone = items.length === 1
@@ -20,7 +19,7 @@ export function conclude(core: Core, request: Request, verdict: Verdict): void {
   const isAllRefused = verdict.word === 'refused' && service.refusals >= ALL_REFUSED
   switch (isAllRefused ? 'settings' : verdict.word) {
     case 'delivered':
-      accepted(core, request)
+      accepted(core, request, nowMs)
       return settle(core, items, undefined)
     case 'refused':
       answered(core, request)
@@ -40,14 +39,14 @@ export function conclude(core: Core, request: Request, verdict: Verdict): void {
   }
 }
 
-function accepted(core: Core, request: Request): void {
-  const { service, clock, settings } = core
+function accepted(core: Core, request: Request, nowMs: number): void {
+  const { service, settings } = core
   answered(core, request)
   service.accepted++
-  service.acceptedAtMs = clock.monotonic()
+  service.acceptedAtMs = nowMs
   service.refusals = 0
   service.limit = Math.min(settings.maxRequestEvents, service.limit * 2)
-  Object.assign(core.partsGate, createGate())
+  if (core.partsGate.waits > 0) Object.assign(core.partsGate, createGate())
 }
 
 /** The service answers. What is held has failed by itself: `pump` sees to it, in all clients that share the service. */
@@ -64,7 +63,7 @@ function answered(core: Core, { epoch }: Request): void {
   const downMs = clock.monotonic() - service.downSinceMs
   service.downSinceMs = undefined
   core.observer.onOutage(
-    `the service takes requests again after ${Math.round(downMs / 1_000)} s. Events that wait: ${pendingOf(core.counts)}.`,
+    `the service takes requests again after ${Math.round(downMs / 1_000)} s. Events that wait: ${core.counts.pending}.`,
   )
 }
 
@@ -144,7 +143,7 @@ function report(core: Core, retries: number): void {
   const what = isWrong
     ? `the service refuses the address or the credentials`
     : `the service has taken no request since ${since}`
-  core.observer.onOutage(`${what} (${problem.error.message}). Events that wait: ${pendingOf(core.counts)}.`)
+  core.observer.onOutage(`${what} (${problem.error.message}). Events that wait: ${core.counts.pending}.`)
 }
 
 /** These events have failed while others got through: several are halved, one alone gets a strike. */

@@ -47,6 +47,8 @@ export function summaryOf(
 /** The counts of a client, as it changes them. */
 export interface Counts {
   accepted: number
+  /** `accepted - delivered - failed - deferred`. */
+  pending: number
   delivered: number
   failed: number
   deferred: number
@@ -60,11 +62,17 @@ export interface Counts {
 
 export function createCounts(): Counts {
   const failures = Object.fromEntries(FAILURE_CODES.map((code) => [code, 0])) as Counts['failures']
-  return { accepted: 0, delivered: 0, failed: 0, deferred: 0, recovered: 0, failures, awaited: 0, bytes: 0 }
-}
-
-export function pendingOf({ accepted, delivered, failed, deferred }: Counts): number {
-  return accepted - delivered - failed - deferred
+  return {
+    accepted: 0,
+    pending: 0,
+    delivered: 0,
+    failed: 0,
+    deferred: 0,
+    recovered: 0,
+    failures,
+    awaited: 0,
+    bytes: 0,
+  }
 }
 
 export function outcomeOf(code: FailureCode | 'deferred' | undefined): Outcome {
@@ -72,13 +80,16 @@ export function outcomeOf(code: FailureCode | 'deferred' | undefined): Outcome {
 }
 
 export function countOutcome(counts: Counts, code: FailureCode | 'deferred' | undefined): void {
-  const outcome = outcomeOf(code)
-  counts[outcome]++
-  if (outcome === 'failed') counts.failures[code as FailureCode]++
+  counts.pending--
+  if (code === undefined) counts.delivered++
+  else if (code === 'deferred') counts.deferred++
+  else {
+    counts.failed++
+    counts.failures[code]++
+  }
 }
 
 export function statsOf(counts: Counts): Stats {
-  const { accepted, delivered, failed, deferred, recovered, failures } = counts
-  const pending = pendingOf(counts)
+  const { accepted, delivered, failed, deferred, pending, recovered, failures } = counts
   return { accepted, delivered, failed, deferred, pending, recovered, failures: { ...failures } }
 }

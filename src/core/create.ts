@@ -24,7 +24,7 @@ import { VERSION } from '../version.ts'
 import { admit } from './accept.ts'
 import { onExit, onIdle } from './close.ts'
 import type { Core } from './core.ts'
-import { createCounts, pendingOf } from './counts.ts'
+import { createCounts } from './counts.ts'
 import { Line } from './line.ts'
 import { claimOwner, type Owner } from './owner.ts'
 import { pump } from './pump.ts'
@@ -107,7 +107,7 @@ export function createCore(
       credentials,
       envelope,
       isLast: () => core.isClosed,
-      onRoom: () => soon(() => pump(core)),
+      onRoom: () => soon(() => pump(core, clock.monotonic())),
       observer,
       clock,
     }),
@@ -164,7 +164,7 @@ const FILE_BYTES = 1_000_000
 function recover(core: Core): void {
   const { journal, counts, settings } = core
   if (journal === undefined || core.isClosed) return
-  const pending = pendingOf(counts)
+  const pending = counts.pending
   const isRoomy =
     2 * (pending + FILE_EVENTS) <= settings.maxQueueSize &&
     2 * (counts.bytes + FILE_BYTES) <= settings.maxQueueBytes

@@ -1,6 +1,6 @@
 import { within } from '../runtime/clock.ts'
 import type { Core, Flush, Work } from './core.ts'
-import { type FlushSummary, pendingOf, summaryOf } from './counts.ts'
+import { type FlushSummary, summaryOf } from './counts.ts'
 import { ELSEWHERE } from './owner.ts'
 
 import { handled, keepAgain, schedulePass } from './turn.ts'
@@ -21,7 +21,7 @@ export async function flush(
   kind: Flush['kind'] = 'flush',
 ): Promise<FlushSummary> {
   const { counts, clock, pipeline, owner, observer } = core
-  const open = pendingOf(counts)
+  const open = counts.pending
   const upTo = counts.accepted
   const summary = { delivered: 0, failed: 0, deferred: 0 }
   if (!owner.isMine()) {

@@ -20,12 +20,8 @@ export class Line {
     return this.#items.length - this.#head
   }
 
-  get first(): Item | undefined {
-    return this.#items[this.#head]
-  }
-
   get isDue(): boolean {
-    return (this.first?.dueMs ?? NEVER) < NEVER
+    return (this.#items[this.#head]?.dueMs ?? NEVER) < NEVER
   }
 
   /** Whether all events that wait are due. */
@@ -70,7 +66,10 @@ export class Line {
     const taken = items.slice(this.#head, index)
     this.bytes -= bytes - taken.length
     this.#head = index
-    if (this.#head * 2 > items.length) this.#set(items.slice(this.#head))
+    if (index * 2 > items.length) {
+      this.#items = items.slice(index)
+      this.#head = 0
+    }
     return taken
   }
 

@@ -4,10 +4,9 @@ import type { Verdict } from '../http/verdict.ts'
 import { abandon } from './abandon.ts'
 import { blame, conclude, errorOf } from './conclude.ts'
 import type { Batch, Core, Flush, Request } from './core.ts'
-import { pendingOf } from './counts.ts'
 import { isMisset, isShut, opensAtMs } from './service.ts'
 import { endFlush, errorInTrouble, settle } from './settle.ts'
-import { givenUp, isFailing, isSomebodyWaiting } from './waiting.ts'
+import { everyItem, givenUp, isFailing, isSomebodyWaiting } from './waiting.ts'
 
 /** While requests fail, it is looked so often whether somebody has waited for long enough. */
 const LOOK_MS = 1_000
@@ -19,11 +18,15 @@ const STALL_MS = 1_000
 const LAST_MS = 2_000
 
 /** Sends everything that may be sent now. Whatever may have changed something just calls it again. */
-export function pump(core: Core): void {
-  const nowMs = core.clock.monotonic()
-  if (!isShut(core.service)) for (const batch of core.held.splice(0)) blame(core, batch)
+export function pump(core: Core, nowMs: number): void {
+  if (core.held.length > 0 && !isShut(core.service))
+    for (const batch of core.held.splice(0)) blame(core, batch)
   if (nowMs >= core.intervalMs) makeDue(core, nowMs)
-  for (let batch = next(core, nowMs); batch !== undefined; batch = next(core, nowMs)) send(core, batch, nowMs)
+  for (;;) {
+    const batch = next(core, nowMs)
+    if (batch === undefined) break
+    send(core, batch, nowMs)
+  }
   for (const flush of core.flushes) if (isHopeless(core, flush)) expire(core, flush)
   arm(core, nowMs)
 }
@@ -44,19 +47,23 @@ export function makeDue(core: Core, nowMs: number): void {
 
 /** The next batch, or `undefined` when none may be sent now. */
 function next(core: Core, nowMs: number): Batch | undefined {
-  const { service, settings, inFlight, line } = core
+  const { service, settings, inFlight, line, parts } = core
   const most = settings.maxConcurrentRequests
+  const isShutNow = isShut(service)
+  const isDue = line.isDue
+  if (inFlight.size >= most || !(isDue || isShutNow || parts.length > 0)) return undefined
   // A body that does not end keeps its connection busy.
-  if (inFlight.size >= most || core.transport.isFull(most)) return undefined
-  if (isShut(service)) {
+  if (core.transport.isFull(most)) return undefined
+  if (isShutNow) {
     const isAsked = some(inFlight, ({ isProbe, epoch }) => isProbe && epoch === service.epoch)
     if (isAsked || nowMs < gateOpensAtMs(core)) return undefined
     // Where the settings are wrong, there is nothing to find out: what is due fails at once.
     if (service.failures > 0 && !isMisset(service)) return oneEvent(core)
   }
-  const part = nextPart(core, nowMs)
+  const part = parts.length > 0 ? nextPart(core, nowMs) : undefined
   if (part !== undefined) return part
-  return line.isDue ? batchOf(line.take(service.limit, service.mostBytes + 1)) : undefined
+  core.wasPart = false
+  return isDue ? batchOf(line.take(service.limit, service.mostBytes + 1)) : undefined
 }
 
 /** A stated wait is obeyed; the backoff of a close, or of the end of the process, ends before it is too late. */
@@ -79,8 +86,7 @@ function nextPart(core: Core, nowMs: number): Batch | undefined {
   let inFlightParts = 0
   for (const { batch } of inFlight) if (batch.isPart) inFlightParts++
   const isTurnOfLine = line.isDue && core.wasPart
-  core.wasPart = false
-  if (core.parts.length === 0 || inFlightParts >= most || isTurnOfLine) return undefined
+  if (inFlightParts >= most || isTurnOfLine) return undefined
   if (nowMs < opensAtMs(partsGate, isSomebodyWaiting(core))) return undefined
   const index = core.parts.findIndex(({ notBeforeMs }) => notBeforeMs <= nowMs)
   if (index < 0) return undefined
@@ -129,39 +135,43 @@ function send(core: Core, batch: Batch, nowMs: number): void {
   for (const item of batch.items) if (item.dueMs > nowMs) item.dueMs = nowMs
   inFlight.add(request)
   core.asyncContext.runInAsyncScope(() => {
-    const { verdict, abort } = transport.send(batch.items)
-    request.abort = abort
-    verdict.then((given) => end(core, request, given)).catch((error) => interrupted(core, error))
+    request.abort = transport.send(batch.items, nowMs, (verdict) => end(core, request, verdict))
   })
 }
 
 /** Does nothing for a request that was abandoned. */
 function end(core: Core, request: Request, verdict: Verdict): void {
-  const { inFlight, service } = core
+  const { inFlight, service, clock } = core
   const { batch } = request
   if (!inFlight.delete(request)) return
-  if (verdict.isConnectionLost && !batch.wasLost && !isShut(service)) {
-    // A connection that was kept alive, and that the server had just closed: once more, uncounted.
-    batch.wasLost = true
-    send(core, batch, core.clock.monotonic())
-  } else {
-    conclude(core, request, verdict)
-    giveUp(core)
+  const nowMs = clock.monotonic()
+  try {
+    if (verdict.isConnectionLost && !batch.wasLost && !isShut(service)) {
+      // A connection that was kept alive, and that the server had just closed: once more, uncounted.
+      batch.wasLost = true
+      send(core, batch, nowMs)
+    } else {
+      conclude(core, request, verdict, nowMs)
+      if (isFailing(core)) giveUp(core, nowMs)
+    }
+    if (core.journal !== undefined) core.recover()
+  } catch (error) {
+    putBackLost(core, batch, error)
   }
-  core.recover()
-  pump(core)
+  // A callback may have taken its time.
+  pump(core, clock.monotonic())
 }
 
-/** A defect of this library must not end the program. */
-function interrupted(core: Core, error: unknown): void {
-  core.observer.tellOnce(
-    'delivery_fault',
-    `the delivery was interrupted and goes on: ${describeCause(error)}`,
-  )
+/** A defect of this library must neither end the program nor lose an event: those that are nowhere go back into the line. */
+function putBackLost(core: Core, { items }: Batch, error: unknown): void {
+  const known = new Set(everyItem(core))
+  core.line.putBack(items.filter((item) => item.stored !== undefined && !known.has(item)))
+  const why = describeCause(error)
+  core.observer.tellOnce('delivery_fault', `the delivery was interrupted and goes on: ${why}`)
 }
 
-function giveUp(core: Core): void {
-  const { told, tooOld, flushes } = givenUp(core, core.clock.monotonic())
+function giveUp(core: Core, nowMs: number): void {
+  const { told, tooOld, flushes } = givenUp(core, nowMs)
   if (told.length > 0) settle(core, told, errorOf(core))
   if (tooOld.length > 0) settle(core, tooOld, errorInTrouble(core, 'deadline', TOO_OLD))
   for (const flush of flushes) endFlush(core, flush)
@@ -187,13 +197,14 @@ function nextMs(core: Core, nowMs: number): number {
   const { inFlight, flushes, service, partsGate, parts, settings, counts } = core
   let atMs = Number.POSITIVE_INFINITY
   for (const { endMs } of flushes) if (endMs < atMs) atMs = endMs
-  if (pendingOf(counts) === 0) return atMs
+  if (counts.pending === 0) return atMs
   for (const { endMs } of inFlight) if (endMs < atMs) atMs = endMs
   const isShutNow = isShut(service)
   if (!isShutNow && core.intervalMs < atMs) atMs = core.intervalMs
-  if (!isFailing(core) && parts.length === 0) return atMs
+  const isFailingNow = isShutNow || partsGate.waits > 0
+  if (!isFailingNow && parts.length === 0) return atMs
   const isWaiting = isSomebodyWaiting(core)
-  if (isFailing(core)) {
+  if (isFailingNow) {
     const leastMs = 1_000 * Math.min(settings.maxTotalBackoffDuration, settings.maxRateLimitDuration)
     atMs = Math.min(atMs, nowMs + (isWaiting ? LOOK_MS : Math.min(IDLE_LOOK_MS, leastMs)))
   }
@@ -218,8 +229,8 @@ function wake(core: Core): void {
       else expire(core, one)
     }
   }
-  giveUp(core)
-  pump(core)
+  if (isFailing(core)) giveUp(core, nowMs)
+  pump(core, core.clock.monotonic())
 }
 
 /** A flush at its end resolves; a close, and what is handed to the platform, gives what is left its outcome before. */

@@ -1,12 +1,11 @@
 import { emit } from '../client/emitter.ts'
 import type { ErrorEvent } from '../client/events.ts'
 import { DeliveryError, EARLY_CODES, type FailureCode } from '../errors/errors.ts'
-import { guard, isThenable } from '../errors/guard.ts'
+import { isThenable } from '../errors/guard.ts'
 import { Context } from '../pipeline/context.ts'
-import type { Passage } from '../pipeline/pipeline.ts'
 import { unwatchExit } from '../runtime/exit.node.ts'
 import type { Core, Flush, Work } from './core.ts'
-import { countOutcome, outcomeOf, pendingOf } from './counts.ts'
+import { countOutcome, outcomeOf } from './counts.ts'
 import type { Item } from './item.ts'
 import { isShut } from './service.ts'
 
@@ -19,45 +18,34 @@ import { isShut } from './service.ts'
 export function settle(core: Core, items: readonly Item[], error: DeliveryError | undefined): void {
   if (items.length === 0) return
   for (const item of items) count(core, item, error)
-  const isDrained = pendingOf(core.counts) === 0
+  const isDrained = core.counts.pending === 0
   for (const item of items) {
     // At the end of the process nobody could do anything but exit again.
     if (core.isEnding) return
     tell(core, item, error)
   }
-  if (!isDrained || pendingOf(core.counts) > 0) return
+  if (!isDrained || core.counts.pending > 0) return
   core.wasKept = false
   unwatchExit(core.exiting)
-  emit(core.client, 'drained')
+  if (core.listeners.has('drained')) emit(core.client, 'drained')
 }
 
 function count(core: Core, item: Item, error: DeliveryError | undefined): void {
-  const { counts, journal, observer } = core
-  if (core.isEnding || !isContextNeeded(core, item, error)) item.ctx = undefined
-  else item.ctx = contextOf(core, item)
+  const { counts, journal, observer, pipeline } = core
+  const { callback, passage } = item
+  const isFollowed = passage !== undefined && pipeline.isFollowed(passage)
+  const isNeeded = callback !== undefined || isFollowed || isHeard(core, item.kind, error)
+  item.ctx = isNeeded && !core.isEnding ? contextOf(core, item) : undefined
   if (item.record !== undefined && error?.code !== 'deferred') journal?.settled(item.record)
   release(core, item)
   if (item.isAwaited) counts.awaited--
   countOutcome(counts, error?.code)
-  countInFlushes(core, item, error?.code)
+  if (core.flushes.size > 0) countInFlushes(core, item, error?.code)
   if (error !== undefined) observer.onLoss(error)
-}
-
-/** Whether somebody will see the context of an event that has its outcome. */
-function isContextNeeded(
-  core: Core,
-  { kind, callback, passage }: Item,
-  error: DeliveryError | undefined,
-): boolean {
-  return callback !== undefined || isHeard(core, kind, error) || isFollowed(core, passage)
 }
 
 function isHeard({ listeners }: Core, kind: Item['kind'], error: DeliveryError | undefined): boolean {
   return error?.code !== 'deferred' && listeners.has(error === undefined ? kind : 'error')
-}
-
-function isFollowed({ pipeline }: Core, passage: Item['passage']): passage is Passage {
-  return passage !== undefined && pipeline.isFollowed(passage)
 }
 
 function tell(core: Core, item: Item, error: DeliveryError | undefined): void {
@@ -70,7 +58,8 @@ function tell(core: Core, item: Item, error: DeliveryError | undefined): void {
     // A listener that came with the outcome of an earlier event of the batch.
     else if (ctx !== undefined) emit(client, kind, ctx)
   } else if (error !== undefined && isUntold && error.code !== 'deferred') observer.onUnheardLoss(error)
-  if (isFollowed(core, passage)) follow(core.pluginWork, pipeline.conclude(passage, ctx as Context), item)
+  if (passage !== undefined && pipeline.isFollowed(passage))
+    follow(core.pluginWork, pipeline.conclude(passage, ctx as Context), item)
 }
 
 /** The context of an event: the one that plugins have had, or one of its message. `undefined` if the call was too malformed. */
@@ -124,20 +113,20 @@ function call(
   ctx = Context.unreadable(item.kind),
 ): boolean {
   const { callback, asyncContext } = item
-  let result: unknown
-  const run = (): void => {
-    guard(
-      () => {
-        result = callback?.(error, ctx)
-        if (isThenable(result)) follow(core.callbackWork, Promise.resolve(result), item)
-        return result
-      },
-      (reason) => core.observer.onUserError('callback', reason, ctx),
-    )
+  const report = (reason: unknown): void => core.observer.onUserError('callback', reason, ctx)
+  try {
+    const run = (): unknown => callback?.(error as DeliveryError, ctx)
+    const result = asyncContext === undefined ? run() : asyncContext.runInAsyncScope(run)
+    if (isThenable(result)) {
+      const work = Promise.resolve(result)
+      work.catch(report)
+      follow(core.callbackWork, work, item)
+    }
+    return result === callback
+  } catch (reason) {
+    report(reason)
+    return false
   }
-  if (asyncContext === undefined) run()
-  else asyncContext.runInAsyncScope(run)
-  return result === callback
 }
 
 const EARLY = new Set<string>(EARLY_CODES)

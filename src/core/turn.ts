@@ -43,7 +43,8 @@ export async function handled(core: Core): Promise<void> {
 export function endTurn(core: Core): void {
   // The timer runs this pass.
   if (core.passes >= MAX_PASSES) return
-  countPass(core)
+  core.passes++
+  if (core.passes >= WATCHED_FROM && core.cancelWatch === undefined) watch(core)
   core.isPassScheduled = false
   const { afterPass } = core
   core.afterPass = []
@@ -58,7 +59,7 @@ export function passTurn(core: Core): void {
   core.turn = []
   core.fullError = undefined
   for (const item of turn) pass(core, item)
-  keep(core)
+  if (core.unkept.length > 0) keep(core)
 }
 
 /** Whether an event needs plugins is decided here, and nowhere else. */
@@ -138,7 +139,6 @@ function join(core: Core, item: Item): void {
 /** Writes what has joined the line to the journal. */
 function keep(core: Core): void {
   const { unkept } = core
-  if (unkept.length === 0) return
   core.unkept = []
   toJournal(
     core,
@@ -195,12 +195,10 @@ function start(core: Core): void {
   }
   core.isFlushRequested = false
   for (const flush of flushes) if (flush.beganMs > nowMs) flush.beganMs = nowMs
-  pump(core)
+  pump(core, nowMs)
 }
 
-function countPass(core: Core): void {
-  core.passes++
-  if (core.passes < WATCHED_FROM || core.cancelWatch !== undefined) return
+function watch(core: Core): void {
   core.cancelWatch = afterLoop(() => {
     core.cancelWatch = undefined
     core.passes = 0

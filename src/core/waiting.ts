@@ -60,7 +60,6 @@ function isInVain(core: Core, { kind, beganMs }: Flush, nowMs: number): boolean 
 
 /** What is given up now: the one place that decides it. What is in flight keeps its chance. */
 export function givenUp(core: Core, nowMs: number): { told: Item[]; tooOld: Item[]; flushes: Flush[] } {
-  if (!isFailing(core)) return { told: [], tooOld: [], flushes: [] }
   const { isGiven } = retriesOf(core)
   const toldMs = toldUntilMs(core, nowMs)
   const oldMs = tooOldUntilMs(core, nowMs)

@@ -16,20 +16,21 @@ export class Envelope {
   constructor(writeKey: string, store: MessageStore) {
     this.#store = store
     this.#writeKeyJson = JSON.stringify(writeKey)
-    this.bytes = byteLength(HEAD + tail(this.#writeKeyJson, new Date(0).toISOString()))
+    this.bytes = byteLength(HEAD + tailOf(this.#writeKeyJson, new Date(0).toISOString()))
   }
 
   /** Writes a request body as UTF-8, into new memory. @param sentAt The time of this attempt in ISO 8601. */
   write(holders: readonly Holder[], sentAt: string): Uint8Array {
-    return this.#write(holders, tail(this.#writeKeyJson, sentAt))
+    return this.#write(holders, this.#writeKeyJson, sentAt)
   }
 
   /** Like {@link write}, with the write key redacted, for `http_request` listeners. */
   writeRedacted(holders: readonly Holder[], sentAt: string): Uint8Array {
-    return this.#write(holders, tail('"[redacted]"', sentAt))
+    return this.#write(holders, '"[redacted]"', sentAt)
   }
 
-  #write(holders: readonly Holder[], tail: string): Uint8Array {
+  #write(holders: readonly Holder[], writeKeyJson: string, sentAt: string): Uint8Array {
+    const tail = tailOf(writeKeyJson, sentAt)
     const tailAt = HEAD.length + totalBytes(holders)
     const body = allocate(tailAt + byteLength(tail))
     body.write(HEAD, 0)
@@ -41,6 +42,6 @@ export class Envelope {
 
 const HEAD = '{"batch":['
 
-function tail(writeKeyJson: string, sentAt: string): string {
+function tailOf(writeKeyJson: string, sentAt: string): string {
   return `],"writeKey":${writeKeyJson},"sentAt":"${sentAt}"}`
 }

@@ -52,10 +52,10 @@ export interface VerifyResponse {
 export interface RequestObserver {
   /** Before a request is sent. `toInfo` makes the argument for listeners. */
   onRequest(request: RequestFacts, toInfo: () => RequestInfo): void
-  /** `status` and `toInfo` are `undefined` when there was no response. */
+  /** `startedMs` is on the monotonic clock; `status` and `toInfo` are `undefined` when there was no response. */
   onResponse(
     request: RequestFacts,
-    durationMs: number,
+    startedMs: number,
     verdict: Verdict,
     status: number | undefined,
     toInfo: (() => ResponseInfo) | undefined,

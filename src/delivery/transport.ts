@@ -1,15 +1,28 @@
 import type { Authorization, TokenFailure } from '../auth/authorization.ts'
 import type { FailureCode } from '../errors/errors.ts'
 import type { HTTPClient } from '../http/client.ts'
-import { type Answer, answerWithin, EXCERPT_BYTES, type Exchange, startExchange } from '../http/exchange.ts'
+import {
+  type Abort,
+  type Answer,
+  answerWithin,
+  EXCERPT_BYTES,
+  exchange,
+  type ResponseHead,
+} from '../http/exchange.ts'
 import { isSecretHeader, redactor } from '../http/redact.ts'
 import { DELIVERED, explainEmpty, judge, type Verdict, wordOf } from '../http/verdict.ts'
 import { isHtml } from '../http/waits.ts'
 import { isoTime } from '../message/build.ts'
 import { read } from '../message/utf8.ts'
-import type { Clock } from '../runtime/clock.ts'
+import { type Clock, soon } from '../runtime/clock.ts'
 import type { Envelope, Enveloped } from './envelope.ts'
-import { infoOf, type RequestObserver, redactHeaders, type VerifyResponse } from './facts.ts'
+import {
+  infoOf,
+  type RequestFacts,
+  type RequestObserver,
+  redactHeaders,
+  type VerifyResponse,
+} from './facts.ts'
 
 export interface TransportOptions {
   readonly url: string
@@ -30,14 +43,6 @@ export interface TransportOptions {
   readonly onRoom: () => void
 }
 
-/** A request under way. */
-export interface Sending {
-  /** Never rejects. */
-  readonly verdict: Promise<Verdict>
-  /** Ends it: the verdict names this cause. */
-  abort(cause: Error): void
-}
-
 /** An event, as a request needs it. */
 export interface Sendable extends Enveloped {
   attempts: number
@@ -48,7 +53,7 @@ const CLOSED = 'the client was closed'
 /** Writes requests, exchanges them for answers and judges these. Other code decides what becomes of the events. */
 export class Transport {
   readonly #options: TransportOptions
-  readonly #open = new Set<Exchange>()
+  readonly #open = new Set<{ readonly abort: Abort }>()
   /** Whether somebody waits for one of them to end. */
   #isFull = false
   /** Headers of the last request, used again because they rarely change. */
@@ -58,66 +63,27 @@ export class Transport {
     this.#options = options
   }
 
-  /** Sends events in one request, again with a new access token where the token was refused. Never throws. */
-  send(items: readonly Sendable[]): Sending {
+  /**
+   * Sends events in one request, again with a new access token where the token was refused. Never throws.
+   *
+   * @param done Called once, and never before this function, or the one that it returns, has returned.
+   * @returns Ends the request: the verdict names this cause.
+   */
+  send(items: readonly Sendable[], nowMs: number, done: (verdict: Verdict) => void): Abort {
     const { credentials } = this.#options
-    let exchange: Exchange | undefined
-    let isOver = false
-    let resolve: (verdict: Verdict) => void
-    const verdict = new Promise<Verdict>((resolver) => {
-      resolve = resolver
-    })
-    const end = (given: Verdict): void => {
-      isOver = true
-      resolve(given)
-    }
-    const fail = (cause: unknown): void => end(this.#noAnswer(cause))
-    const exchangeWith = (authorization: string): void => {
-      const started = this.#begin(items, authorization)
-      exchange = started.exchange
-      exchange.answer
-        .then((answer) => {
-          const given = started.conclude(answer)
-          const isRefused = answer.status === 401 || answer.status === 511
-          if (isOver || typeof credentials === 'string') return end(given)
-          if (isRefused && credentials.renew(authorization)) return authorize()
-          if (given === DELIVERED) credentials.accepted(authorization)
-          return end(given)
-        })
-        .catch(fail)
-    }
-    const authorize = (): void => {
-      const given = typeof credentials === 'string' ? credentials : credentials.authorization()
-      if (typeof given === 'string') return exchangeWith(given)
-      if (!(given instanceof Promise)) return end(this.#unsent(given))
-      given
-        .then((made) => {
-          if (isOver) return
-          if (typeof made === 'string') exchangeWith(made)
-          else end(this.#unsent(made))
-        })
-        .catch(fail)
-    }
-    try {
-      authorize()
-    } catch (error) {
-      fail(error)
-    }
-    return {
-      verdict,
-      abort: (cause) => {
-        fail(cause)
-        exchange?.abort(cause)
-      },
-    }
+    if (typeof credentials === 'string') return this.#attempt(items, credentials, nowMs, done)
+    return this.#attemptWithToken(items, credentials, done)
   }
 
   /** Sends one request without events. Its answer affects no events. */
   async verify(authorization: string | undefined): Promise<VerifyResponse> {
     const { url, writeKey, clock, timeoutMs } = this.#options
     const body = JSON.stringify({ batch: [], writeKey, sentAt: new Date(clock.now()).toISOString() })
-    const exchange = this.#exchange(this.#headers(authorization), body, 0)
-    const answer = await answerWithin(exchange, timeoutMs, clock)
+    const answer = await answerWithin(
+      (done) => this.#exchange(this.#headers(authorization), body, 0, done),
+      timeoutMs,
+      clock,
+    )
     const { status } = answer
     const isFine = status !== undefined && status >= 200 && status < 300 && !isHtml(answer.headers)
     const problem = isFine ? undefined : explainEmpty(answer, url, this.#redactor(authorization ?? ''))
@@ -132,53 +98,109 @@ export class Transport {
 
   /** Aborts what is under way, bodies of responses too. */
   abort(): void {
-    for (const exchange of this.#open) exchange.abort(new Error(CLOSED))
+    for (const { abort } of this.#open) abort(new Error(CLOSED))
   }
 
-  #begin(
+  #attempt(
     items: readonly Sendable[],
     authorization: string,
-  ): { exchange: Exchange; conclude: (answer: Answer) => Verdict } {
-    const { url, envelope, observer, clock } = this.#options
-    const sentAtMs = clock.now()
-    const bytes = envelope.write(items, isoTime(sentAtMs))
-    const headers = this.#headers(authorization)
-    let attempts = 0
-    for (const item of items) if (item.attempts > attempts) attempts = item.attempts
-    if (attempts > 0) headers['X-Retry-Count'] = String(attempts)
-    for (const item of items) item.attempts++
-    const facts = { url, attempt: attempts + 1, events: items.length, bytes: bytes.length }
-    observer.onRequest(facts, () => ({
-      url,
-      method: 'POST',
-      headers: redactHeaders(headers, isSecretHeader),
-      body: read(envelope.writeRedacted(items, new Date(sentAtMs).toISOString())),
-    }))
-    const startedMs = clock.monotonic()
-    const exchange = this.#exchange(headers, bytes, observer.wantsBodies ? EXCERPT_BYTES : 0)
-    const conclude = (answer: Answer): Verdict => {
-      const { status } = answer
+    startedMs: number,
+    done: (verdict: Verdict, status: number | undefined) => void,
+  ): Abort {
+    try {
+      const { url, envelope, observer, clock } = this.#options
+      const sentAtMs = clock.now()
+      const bytes = envelope.write(items, isoTime(sentAtMs))
+      let attempts = 0
+      for (const item of items) if (item.attempts > attempts) attempts = item.attempts
+      for (const item of items) item.attempts++
+      const usual = this.#headers(authorization)
+      const headers = attempts === 0 ? usual : { ...usual, 'X-Retry-Count': String(attempts) }
+      const facts = { url, attempt: attempts + 1, events: items.length, bytes: bytes.length }
+      observer.onRequest(facts, () => ({
+        url,
+        method: 'POST',
+        headers: redactHeaders(headers, isSecretHeader),
+        body: read(envelope.writeRedacted(items, new Date(sentAtMs).toISOString())),
+      }))
+      const keptBytes = observer.wantsBodies ? EXCERPT_BYTES : 0
+      return this.#exchange(headers, bytes, keptBytes, (answer) =>
+        done(this.#judge(answer, facts, authorization, sentAtMs, startedMs), answer.status),
+      )
+    } catch (error) {
+      soon(() => done(this.#noAnswer(error), undefined))
+      return () => {}
+    }
+  }
+
+  #attemptWithToken(
+    items: readonly Sendable[],
+    credentials: Authorization,
+    done: (verdict: Verdict) => void,
+  ): Abort {
+    let isOver = false
+    const finish = (verdict: Verdict): void => {
+      if (isOver) return
+      isOver = true
+      soon(() => done(verdict))
+    }
+    const fail = (cause: unknown): void => finish(this.#noAnswer(cause))
+    let abort: Abort = fail
+    const attempt = (authorization: string): void => {
+      if (isOver) return
+      abort = this.#attempt(items, authorization, this.#options.clock.monotonic(), (verdict, status) => {
+        const isRefused = status === 401 || status === 511
+        if (isRefused && credentials.renew(authorization)) return authorize()
+        if (verdict === DELIVERED) credentials.accepted(authorization)
+        finish(verdict)
+      })
+    }
+    const proceed = (given: string | TokenFailure): void => {
+      if (typeof given === 'string') attempt(given)
+      else if (!isOver) finish(this.#unsent(given))
+    }
+    const authorize = (): void => {
+      abort = fail
+      try {
+        const given = credentials.authorization()
+        if (given instanceof Promise) given.then(proceed).catch(fail)
+        else proceed(given)
+      } catch (error) {
+        fail(error)
+      }
+    }
+    authorize()
+    return (cause) => abort(cause)
+  }
+
+  /** Must not throw: nobody would catch it. */
+  #judge(
+    answer: Answer,
+    facts: RequestFacts,
+    authorization: string,
+    sentAtMs: number,
+    startedMs: number,
+  ): Verdict {
+    const { url, observer } = this.#options
+    const { status } = answer
+    try {
       // Most requests are accepted: nothing is made for what may have to be told.
       const isAccepted = status !== undefined && wordOf(status) === 'delivered'
       // Dates in headers are compared with the time of the request, because this time is known to be valid.
       const verdict = isAccepted
         ? DELIVERED
         : judge(answer, { url, redact: this.#redactor(authorization), sentAtMs })
-      const durationMs = clock.monotonic() - startedMs
-      if (answer.status === undefined) observer.onResponse(facts, durationMs, verdict, undefined, undefined)
-      else {
-        const isPage = verdict === DELIVERED && isHtml(answer.headers)
-        observer.onResponse(facts, durationMs, verdict, answer.status, () =>
-          infoOf(answer, url, this.#redactor(authorization)),
-        )
-        if (isPage) observer.onWebPage(url, answer.status)
-      }
+      const toInfo =
+        answer.status === undefined ? undefined : () => infoOf(answer, url, this.#redactor(authorization))
+      observer.onResponse(facts, startedMs, verdict, status, toInfo)
+      if (isAccepted && isHtml((answer as ResponseHead).headers)) observer.onWebPage(url, status)
       return verdict
+    } catch (error) {
+      return this.#noAnswer(error)
     }
-    return { exchange, conclude }
   }
 
-  /** The headers of every request, in an object that the caller may change. */
+  /** The headers of every request, which nobody may change. */
   #headers(authorization: string | undefined): Record<string, string> {
     if (this.#lastHeaders === undefined || this.#lastHeaders['Authorization'] !== authorization) {
       const { headers, userAgent } = this.#options
@@ -191,21 +213,27 @@ export class Transport {
         'Accept-Encoding': 'identity',
       }
     }
-    return { ...this.#lastHeaders }
+    return this.#lastHeaders
   }
 
-  #exchange(headers: Record<string, string>, body: string | Uint8Array, keptBytes: number): Exchange {
+  #exchange(
+    headers: Record<string, string>,
+    body: string | Uint8Array,
+    keptBytes: number,
+    done: (answer: Answer) => void,
+  ): Abort {
     const { url, timeoutMs, client, clock, isLast } = this.#options
+    const open = { abort: (() => {}) as Abort }
     const onFree = (): void => {
-      this.#open.delete(exchange)
+      this.#open.delete(open)
       if (!this.#isFull) return
       this.#isFull = false
       this.#options.onRoom()
     }
+    this.#open.add(open)
     const request = { url, headers, body, timeoutMs, keptBytes, closesConnection: isLast(), onFree }
-    const exchange = startExchange(client, request, clock)
-    this.#open.add(exchange)
-    return exchange
+    open.abort = exchange(client, request, clock, done)
+    return open.abort
   }
 
   /** There is no access token: what the token server said counts as the answer. */

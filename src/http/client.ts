@@ -87,17 +87,31 @@ export interface ByteHTTPClient extends HTTPClient {
 
 /** The HTTP client that an `Analytics` client makes if the user gives none. Both are closed together. */
 export interface OwnHTTPClient extends HTTPClient {
-  /** Like {@link HTTPClient.makeRequest}, for bytes and without a signal. */
-  startOwn?(request: OwnRequest): Promise<OwnResponse>
+  /**
+   * Like {@link HTTPClient.makeRequest}, for bytes, and without the cost of promises and of a signal.
+   *
+   * @param onResponse Called in a microtask of its own. One of the two functions is called, once, unless the request is stopped.
+   * @returns Ends the request. Never throws.
+   */
+  startOwn?(
+    request: OwnRequest,
+    onResponse: (response: OwnResponse) => void,
+    onError: (cause: unknown) => void,
+  ): (cause: Error) => void
   close?(): void
 }
 
-/** A request, as a client of this package receives it. */
-export interface OwnRequest extends Omit<HTTPClientRequest<string | Uint8Array>, 'signal'> {
+/** A request, as a client of this package receives it. Its headers must not be changed. */
+export interface OwnRequest {
+  readonly url: string
+  readonly headers: Record<string, string>
+  readonly body: string | Uint8Array
+  readonly timeoutMs: number
   /** How many bytes of the body are wanted where the status means success. */
   readonly keptBytes: number
-  /** Set by the client: ends the request. */
-  onStop: ((cause: Error) => void) | undefined
+  readonly closesConnection: boolean
+  /** Called when the connection is closed, or free for another request. */
+  readonly onClose?: () => void
 }
 
 /** A response of a client of this package. */

@@ -8,6 +8,7 @@ import type {
   OwnRequest,
   OwnResponse,
 } from './client.ts'
+import { abortWith, settled } from './exchange.ts'
 import { FetchHTTPClient } from './fetch-client.ts'
 import { NodeHTTPClient } from './node-client.ts'
 
@@ -30,15 +31,20 @@ class DefaultHTTPClient implements ByteHTTPClient, OwnHTTPClient {
     return isCompressed || !usesFetch()
   }
 
-  startOwn(request: OwnRequest): Promise<OwnResponse> {
-    if (!usesFetch()) return this.#node.startOwn(request)
+  startOwn(
+    request: OwnRequest,
+    onResponse: (response: OwnResponse) => void,
+    onError: (cause: unknown) => void,
+  ): (cause: Error) => void {
+    if (!usesFetch()) return this.#node.startOwn(request, onResponse, onError)
+    const { url, headers, body, timeoutMs: httpRequestTimeout, closesConnection } = request
     const abortion = new AbortController()
-    request.onStop = (cause) => abortion.abort(cause)
-    const { onStop, keptBytes, body, ...rest } = request
+    const { signal } = abortion
+    const given = { url, method: 'POST' as const, headers, httpRequestTimeout, closesConnection, signal }
     // Mocks of `fetch` compare text.
-    const text =
-      typeof body === 'string' || rest.headers['Content-Encoding'] !== undefined ? body : read(body)
-    return this.#fetch.makeRequest({ ...rest, body: text, signal: abortion.signal })
+    const text = typeof body === 'string' || headers['Content-Encoding'] !== undefined ? body : read(body)
+    settled(this.#fetch.makeRequest({ ...given, body: text })).then(onResponse, onError)
+    return (cause) => abortWith(abortion, cause)
   }
 
   makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse> {

@@ -1,5 +1,5 @@
 import { read } from '../message/utf8.ts'
-import type { Clock } from '../runtime/clock.ts'
+import { type Clock, soon } from '../runtime/clock.ts'
 import type {
   ByteHTTPClient,
   HTTPClient,
@@ -7,7 +7,6 @@ import type {
   HTTPHeaders,
   HTTPResponse,
   OwnHTTPClient,
-  OwnRequest,
   OwnResponse,
 } from './client.ts'
 import { BodyReader, cancelBody } from './response.ts'
@@ -23,15 +22,8 @@ export interface ResponseHead {
 /** A response with any status, or the reason why there is none. */
 export type Answer = ResponseHead | { readonly status: undefined; readonly cause: unknown }
 
-export interface Exchange {
-  /**
-   * Resolves once the headers of the response are complete; if bytes of the body are wanted, when it has ended, but at the
-   * latest 1 s after the headers. Never rejects.
-   */
-  readonly answer: Promise<Answer>
-  /** Ends it at once: `answer` resolves to this cause. The HTTP client may ignore it. */
-  abort(cause: Error): void
-}
+/** Ends an exchange at once: its answer is this cause. The HTTP client may ignore it. */
+export type Abort = (cause: Error) => void
 
 export interface ExchangeRequest {
   readonly url: string
@@ -54,112 +46,139 @@ export const EXCERPT_BYTES = 1_024
 /** A response body that takes longer is cancelled, because the status is already known and the socket is needed. */
 const BODY_MS = 1_000
 
-/** There is always an {@link Answer}, even if the HTTP client throws, ignores the signal or resolves with an invalid value. */
-export function startExchange(client: HTTPClient, request: ExchangeRequest, clock: Clock): Exchange {
+/**
+ * Sends one request. There is always an {@link Answer}, even if the HTTP client throws, ignores the signal or resolves with an
+ * invalid value.
+ *
+ * @param done Called once, and never before this function, or the one that it returns, has returned: once the headers of the
+ * response are complete; if bytes of the body are wanted, when it has ended, but at the latest 1 s after the headers.
+ */
+export function exchange(
+  client: OwnHTTPClient,
+  request: ExchangeRequest,
+  clock: Clock,
+  done: (answer: Answer) => void,
+): Abort {
   let isOver = false
-  let resolve: (answer: Answer) => void
+  let stop: Abort = () => {}
   let endBody = (): void => {}
-  const answer = new Promise<Answer>((resolver) => {
-    resolve = resolver
-  })
-  const end = (cause: unknown): void => {
+  const fail = (cause: unknown): void => {
+    if (isOver) return
     isOver = true
-    resolve({ status: undefined, cause })
     request.onFree?.()
+    soon(() => done({ status: undefined, cause }))
   }
   const onResponse = (response: HTTPResponse): void => {
     if (isOver) return cancelBody(response)
     const head = readHead(response)
     if (typeof head === 'string') {
       cancelBody(response)
-      return end(new TypeError(head))
+      return fail(new TypeError(head))
     }
     isOver = true
-    if ((client as OwnHTTPClient).startOwn !== undefined && (response as OwnResponse).isFree === true) {
-      resolve(head)
-      return request.onFree?.()
-    }
-    const isError = head.status < 200 || head.status >= 300
-    const keptBytes = isError ? Math.max(request.keptBytes, EXCERPT_BYTES) : request.keptBytes
-    if (keptBytes === 0) resolve(head)
-    const body = new BodyReader(keptBytes)
-    const finish = (): void => {
-      cancelTimer()
-      if (keptBytes > 0) resolve({ ...head, body: body.text })
+    if (client.startOwn === undefined || (response as OwnResponse).isFree !== true) {
+      endBody = readBody(response, head, request, clock, stop, done)
+    } else {
       request.onFree?.()
-    }
-    endBody = () => {
-      finish()
-      body.cancel()
-    }
-    const cancelTimer = clock.setTimer(() => {
-      endBody()
-      stop(new Error('the response body did not end'))
-    }, request.bodyMs ?? BODY_MS)
-    void body.read(response).then(finish)
-  }
-  let given: Call | undefined
-  const stop = (cause: Error): void => {
-    try {
-      given?.stop(cause)
-    } catch {
-      // On Cloudflare Workers, aborting throws if the incoming request in which the exchange began is over.
+      done(head)
     }
   }
   try {
-    given = call(client, request)
-    settled(given.response).then(onResponse, (cause) => {
-      if (!isOver) end(cause)
-    })
+    stop = call(client, request, onResponse, fail)
   } catch (error) {
-    end(error)
+    fail(error)
   }
-  return {
-    answer,
-    abort(cause) {
-      if (!isOver) end(cause)
-      stop(cause)
-      endBody()
-    },
+  return (cause) => {
+    fail(cause)
+    stop(cause)
+    endBody()
   }
 }
 
+/** Reads the body, so that the connection is free again. Returns a function that ends this. */
+function readBody(
+  response: HTTPResponse,
+  head: ResponseHead,
+  { keptBytes, bodyMs = BODY_MS, onFree }: ExchangeRequest,
+  clock: Clock,
+  stop: Abort,
+  done: (answer: Answer) => void,
+): () => void {
+  const isError = head.status < 200 || head.status >= 300
+  const wantedBytes = isError ? Math.max(keptBytes, EXCERPT_BYTES) : keptBytes
+  const body = new BodyReader(wantedBytes)
+  let isRead = false
+  const finish = (): void => {
+    if (isRead) return
+    isRead = true
+    cancelTimer()
+    onFree?.()
+    if (wantedBytes > 0) soon(() => done({ ...head, body: body.text }))
+  }
+  const end = (): void => {
+    finish()
+    body.cancel()
+  }
+  const cancelTimer = clock.setTimer(() => {
+    end()
+    stop(new Error('the response body did not end'))
+  }, bodyMs)
+  void body.read(response).then(finish)
+  if (wantedBytes === 0) done(head)
+  return end
+}
+
 /** The answer of an exchange that nobody else limits in time: after `timeoutMs` it is aborted. */
-export async function answerWithin(exchange: Exchange, timeoutMs: number, clock: Clock): Promise<Answer> {
-  const cancelTimer = clock.setTimer(() => exchange.abort(timeoutError(timeoutMs)), timeoutMs)
-  const answer = await exchange.answer
-  cancelTimer()
-  return answer
+export function answerWithin(
+  start: (done: (answer: Answer) => void) => Abort,
+  timeoutMs: number,
+  clock: Clock,
+): Promise<Answer> {
+  return new Promise((resolve) => {
+    const abort = start((answer) => {
+      cancelTimer()
+      resolve(answer)
+    })
+    const cancelTimer = clock.setTimer(() => abort(timeoutError(timeoutMs)), timeoutMs)
+  })
 }
 
 export function timeoutError(timeoutMs: number): Error {
   return new Error(`no response within ${timeoutMs} ms`)
 }
 
-interface Call {
-  readonly response: PromiseLike<HTTPResponse>
-  stop(cause: Error): void
-}
-
-/** A client of this package needs no signal, which is costly to make. */
-function call(client: OwnHTTPClient, given: ExchangeRequest): Call {
-  const { url, headers, body, timeoutMs: httpRequestTimeout, closesConnection, keptBytes } = given
-  const request = { url, method: 'POST' as const, headers, httpRequestTimeout, closesConnection }
-  if (client.startOwn !== undefined) {
-    const own: OwnRequest = { ...request, body, keptBytes, onStop: undefined }
-    return { response: client.startOwn(own), stop: (cause) => own.onStop?.(cause) }
-  }
+/** Calls a client. One of this package needs no signal, which is costly to make. Returns a function that never throws. */
+function call(
+  client: OwnHTTPClient,
+  request: ExchangeRequest,
+  onResponse: (response: HTTPResponse) => void,
+  onError: (cause: unknown) => void,
+): Abort {
+  if (client.startOwn !== undefined) return client.startOwn(request, onResponse, onError)
+  const { url, headers, body, timeoutMs: httpRequestTimeout, closesConnection } = request
   const abortion = new AbortController()
   const text = typeof body === 'string' || isByteClient(client) ? body : read(body)
-  const { closesConnection: _, ...usual } = request
-  const further = closesConnection ? { closesConnection } : {}
   // The cast is safe: only clients that take bytes get bytes.
-  const whole = { ...usual, ...further, body: text, signal: abortion.signal } as HTTPClientRequest
-  return { response: client.makeRequest(whole), stop: (cause) => abortion.abort(cause) }
+  const given = {
+    ...{ url, method: 'POST', headers: { ...headers }, body: text, httpRequestTimeout },
+    ...(closesConnection && { closesConnection }),
+    signal: abortion.signal,
+  } as HTTPClientRequest
+  settled(client.makeRequest(given)).then(onResponse, onError)
+  return (cause) => abortWith(abortion, cause)
+}
+
+/** On Cloudflare Workers, aborting throws if the incoming request in which the exchange began is over. */
+export function abortWith(abortion: AbortController, cause: Error): void {
+  try {
+    abortion.abort(cause)
+  } catch {
+    // Nothing is left to be aborted.
+  }
 }
 
 /** A client may return any thenable, or throw. */
-async function settled(response: PromiseLike<HTTPResponse>): Promise<HTTPResponse> {
+export async function settled(response: PromiseLike<HTTPResponse>): Promise<HTTPResponse> {
   return response
 }
 

@@ -1,5 +1,6 @@
 import type * as HTTP from 'node:http'
 import { urlToHttpOptions } from 'node:url'
+import { soon } from '../runtime/clock.ts'
 import type { ByteHTTPClient, HTTPClientRequest, HTTPResponse, OwnRequest, OwnResponse } from './client.ts'
 import { MAX_RESPONSE_BYTES, readAll } from './response.ts'
 
@@ -8,8 +9,6 @@ const KEEP_ALIVE_MS = 4_000
 
 /** Its functions are looked up for each call, because mocks (msw, nock) and instrumentation replace them. */
 type HTTPModule = Pick<typeof HTTP, 'Agent' | 'request' | 'globalAgent'>
-
-type NodeRequest = OwnRequest & Pick<HTTPClientRequest, 'signal'>
 
 interface Scheme {
   readonly module: HTTPModule
@@ -38,27 +37,47 @@ export class NodeHTTPClient implements ByteHTTPClient {
 
   /** Makes one request. Rejects with the error of `node:http` when there is no response. */
   makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse> {
-    return this.#make({ ...request, keptBytes: MAX_RESPONSE_BYTES, onStop: undefined })
+    const { signal, httpRequestTimeout: timeoutMs, closesConnection = false, ...rest } = request
+    return new Promise<HTTPResponse>((resolve, reject) => {
+      if (signal?.aborted) return reject(abortError())
+      const abort = (): void => {
+        reject(abortError())
+        stop()
+      }
+      const onClose = (): void => signal?.removeEventListener('abort', abort)
+      const given = { ...rest, timeoutMs, closesConnection, keptBytes: MAX_RESPONSE_BYTES, onClose }
+      const stop = this.startOwn(given, resolve, reject)
+      signal?.addEventListener('abort', abort)
+    })
   }
 
   /** @internal */
-  startOwn(request: OwnRequest): Promise<OwnResponse> {
-    return this.#make(request)
-  }
-
-  #make(request: NodeRequest): Promise<OwnResponse> {
+  startOwn(
+    request: OwnRequest,
+    onResponse: (response: OwnResponse) => void,
+    onError: (cause: unknown) => void,
+  ): () => void {
     if (request.url !== this.#url) {
-      // Copied into a plain object: every request copies its target, and copying the result of `urlToHttpOptions` is slow.
-      this.#target = { ...urlToHttpOptions(new URL(request.url)) }
+      this.#target = urlToHttpOptions(new URL(request.url))
       this.#url = request.url
     }
     const target = this.#target
     const protocol = target.protocol === 'https:' ? 'https:' : 'http:'
     const scheme = this.#schemes.get(protocol)
-    if (scheme !== undefined) return send(scheme, target, request)
+    if (scheme !== undefined) return send(scheme, target, request, onResponse, onError)
     const module = loadModule(protocol)
-    if (!(module instanceof Promise)) return send(this.#open(protocol, module), target, request)
-    return module.then((module) => send(this.#open(protocol, module), target, request))
+    if (!(module instanceof Promise))
+      return send(this.#open(protocol, module), target, request, onResponse, onError)
+    let isStopped = false
+    let stop = (): void => {
+      isStopped = true
+    }
+    module
+      .then((module) => {
+        if (!isStopped) stop = send(this.#open(protocol, module), target, request, onResponse, onError)
+      })
+      .catch(onError)
+    return () => stop()
   }
 
   /** Closes all connections, including connections in use. A later request opens a new connection. */
@@ -95,46 +114,47 @@ function loadModule(protocol: 'http:' | 'https:'): HTTPModule | Promise<HTTPModu
 function send(
   { module, agent }: Scheme,
   target: HTTP.RequestOptions,
-  request: NodeRequest,
-): Promise<OwnResponse> {
-  const { method, signal, closesConnection, keptBytes } = request
-  // The request may have been aborted while the module was loaded.
-  if (signal?.aborted) return Promise.reject(abortError())
-  const body = typeof request.body === 'string' ? Buffer.from(request.body) : request.body
-  // With `Content-Length`, the body is sent in one piece and not in chunks. The header is the first of the literal, because
-  // adding it after the others is ten times as slow.
-  const headers: HTTP.OutgoingHttpHeaders = { 'Content-Length': body.byteLength, ...request.headers }
-  if (closesConnection === true) headers['Connection'] = 'close'
+  { headers, body: given, closesConnection, keptBytes, onClose }: OwnRequest,
+  onResponse: (response: OwnResponse) => void,
+  onError: (cause: unknown) => void,
+): () => void {
+  const body = typeof given === 'string' ? Buffer.from(given) : given
   const { globalAgent } = module
-  return new Promise((resolve, reject) => {
-    const options = {
-      method,
-      headers,
-      agent: isReplaced(globalAgent, module) ? globalAgent : agent,
-      ...target,
-    }
-    const outgoing = module.request(options)
-    let isAnswered = false
-    outgoing.on('response', (incoming) => {
-      isAnswered = true
-      resolve(toResponse(incoming, keptBytes))
-    })
-    outgoing.on('error', (error) => reject(explained(error, target)))
-    const abort = (): void => {
-      reject(abortError())
-      // Destroyed without an error, because a socket that has just gone back to the pool has no `error` listener.
-      outgoing.destroy()
-    }
-    request.onStop = abort
-    signal?.addEventListener('abort', abort)
-    outgoing.on('close', () => {
-      signal?.removeEventListener('abort', abort)
-      // A response with status 101 closes the request without an error. The error is made only if it is needed: every request
-      // closes, and making an error is slow.
-      if (!isAnswered) reject(new Error('the connection was closed before there was a response'))
-    })
-    outgoing.end(body)
+  const outgoing = module.request({
+    ...target,
+    method: 'POST',
+    // With `Content-Length`, the body is sent in one piece and not in chunks. The header is the first of the literal, because
+    // adding it after the others is ten times as slow.
+    headers: {
+      'Content-Length': body.byteLength,
+      ...headers,
+      ...(closesConnection && { Connection: 'close' }),
+    },
+    agent: isReplaced(globalAgent, module) ? globalAgent : agent,
   })
+  let isAnswered = false
+  outgoing.on('response', (incoming) => {
+    isAnswered = true
+    const response = toResponse(incoming, keptBytes)
+    // Most bodies have arrived with the head, and have been read by then.
+    soon(() => onResponse(response))
+  })
+  outgoing.on('error', (error) => {
+    if (!isAnswered) onError(explained(error, target))
+    isAnswered = true
+  })
+  // A response with status 101 closes the request without an error.
+  outgoing.on('close', () => {
+    if (!isAnswered) onError(new Error('the connection was closed before there was a response'))
+    isAnswered = true
+    onClose?.()
+  })
+  outgoing.end(body)
+  return () => {
+    isAnswered = true
+    // Destroyed without an error, because a socket that has just gone back to the pool has no `error` listener.
+    outgoing.destroy()
+  }
 }
 
 /** Options of the agents that Node.js makes. */

@@ -26,6 +26,8 @@ export function headerValue(headers: HTTPHeaders | undefined, name: string): str
   if (headers === undefined || headers === null) return undefined
   try {
     if (typeof headers.get === 'function') return textOf(headers.get(name))
+    const value = (headers as Record<string, unknown>)[name]
+    if (value !== undefined) return textOf(value)
     for (const key of Object.keys(headers)) {
       if (key.length === name.length && key.toLowerCase() === name)
         return textOf((headers as Record<string, unknown>)[key])

@@ -115,11 +115,11 @@ export class SlabStore implements MessageStore {
   copy(holders: readonly Holder[], target: Uint8Array, at: number): void {
     let end = at
     for (let index = 0; index < holders.length; ) {
-      const { slab, start } = placeOf(holders, index) as Place
+      const { slab, start } = (holders[index] as Holder).stored as Place
       let stop = start
       // Adjacent messages are copied together, with their commas.
       for (let next: Place | undefined; index < holders.length; stop += (next as Place).bytes + 1, index++) {
-        next = placeOf(holders, index)
+        next = holders[index]?.stored as Place | undefined
         if (next?.slab !== slab || next?.start !== stop) break
       }
       // The last message has no comma after it.
@@ -192,8 +192,4 @@ export class SlabStore implements MessageStore {
     place.start = to.used
     this.#hold(to, place)
   }
-}
-
-function placeOf(holders: readonly Holder[], index: number): Place | undefined {
-  return holders[index]?.stored as Place | undefined
 }

@@ -86,12 +86,15 @@ export class SteadyClock implements Clock {
   #aheadMs = 0
   #latestMs = 0
 
+  readonly now: Clock['now']
+  readonly random: Clock['random']
+  readonly hold: Clock['hold']
+
   constructor(clock: Clock) {
     this.#clock = clock
-  }
-
-  now(): number {
-    return this.#clock.now()
+    this.now = clock.now.bind(clock)
+    this.random = clock.random.bind(clock)
+    this.hold = clock.hold.bind(clock)
   }
 
   monotonic(): number {
@@ -100,20 +103,12 @@ export class SteadyClock implements Clock {
     return this.#latestMs
   }
 
-  random(): number {
-    return this.#clock.random()
-  }
-
   setTimer(run: () => void, ms: number): () => void {
     const dueMs = this.monotonic() + Math.min(ms, MAX_TIMER_MS)
     return this.#clock.setTimer(() => {
       this.#aheadMs += Math.max(0, dueMs - this.monotonic()) || 0
       run()
     }, ms)
-  }
-
-  hold(): () => void {
-    return this.#clock.hold()
   }
 }
 

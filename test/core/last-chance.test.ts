@@ -48,3 +48,25 @@ test('a close in an outage sends few requests', async () => {
   // At 0 s twice, then after waits that double to 8 s, each drawn from its upper half, and at 23 s.
   expect(Math.max(...closes.map(({ requests }) => requests))).toBeLessThanOrEqual(10)
 })
+
+test('a defect while an answer is taken in loses no event: those that are nowhere wait again', async () => {
+  class FaultyClock extends FakeClock {
+    faults = 1
+    override random(): number {
+      if (this.faults-- > 0) throw new Error('a defect')
+      return super.random()
+    }
+  }
+  const clock = new FaultyClock()
+  const { analytics, client } = createAnalytics({}, [status(401)], clock)
+  const warnings: unknown[] = []
+  analytics.on('warning', (warning) => warnings.push(warning))
+  trackPurchases(analytics, 3)
+  void analytics.flush()
+  await clock.advance(10)
+  client.answerWith(status(200))
+  await clock.advance(120_000)
+
+  expect(clock.faults).toBeLessThan(1)
+  expect(analytics.stats).toMatchObject({ delivered: 3, pending: 0 })
+})

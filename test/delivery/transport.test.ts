@@ -54,7 +54,7 @@ function setUpWith<Client extends HTTPClient>(
     envelope,
     observer: {
       onRequest: (_facts, toInfo) => void requests.push(toInfo()),
-      onResponse(_facts, _durationMs, _verdict, _status, toInfo) {
+      onResponse(_facts, _startedMs, _verdict, _status, toInfo) {
         if (toInfo !== undefined) responses.push(toInfo())
       },
       onUnsent: (verdict) => void unsent.push(verdict),
@@ -74,6 +74,10 @@ function setUpWith<Client extends HTTPClient>(
     store,
   )
   return { clock, client, store, envelope, transport, items, requests, responses, pages, unsent }
+}
+
+function verdictOf(transport: Transport, items: Parameters<Transport['send']>[0]): Promise<Verdict> {
+  return new Promise((done) => transport.send(items, 0, done))
 }
 
 /** Takes bytes if `isWilling` is true. Keeps each body as it was given, and a copy of the body as text. */
@@ -100,7 +104,7 @@ describe('an HTTP client', () => {
     const { client, store, envelope, transport, items } = setUpWith(new ByteClient(isWilling), clock)
     const longer = [...items, ...storeAll([{ messageId: 'c', event: 'Crème '.repeat(200) }], store)]
 
-    await Promise.all([items, longer, items].map((one) => transport.send(one).verdict))
+    await Promise.all([items, longer, items].map((one) => verdictOf(transport, one)))
 
     const sentAt = '2026-11-20T09:30:00.000Z'
     const expected = [items, longer, items].map((items) =>
@@ -134,7 +138,7 @@ describe('one attempt', () => {
   test('is sent with its headers and the body of the envelope', async () => {
     const { client, transport, items } = setUp()
 
-    await transport.send(items).verdict
+    await verdictOf(transport, items)
 
     const [sent] = client.requests as [SentRequest]
     expect(sent.url).toBe(URL)
@@ -159,8 +163,8 @@ describe('one attempt', () => {
     const headers = { 'X-Tenant': 'zürich-1', Authorization: 'Basic evil' }
     const { transport, items } = setUpWith(client, clock, headers)
 
-    await transport.send(items).verdict
-    await transport.send(items).verdict
+    await verdictOf(transport, items)
+    await verdictOf(transport, items)
 
     expect(client.requests.map(({ headers }) => [headers['X-Tenant'], headers['Authorization']])).toEqual([
       ['zürich-1', AUTHORIZATION],
@@ -181,7 +185,7 @@ describe('one attempt', () => {
       headers,
     )
 
-    const result = await transport.send(items).verdict
+    const result = await verdictOf(transport, items)
 
     expect(requests[0]?.headers).toMatchObject({
       'X-Tenant': 'tenant-17',
@@ -195,11 +199,11 @@ describe('one attempt', () => {
 
   test('has a higher X-Retry-Count, a new sentAt and the same messages when it is repeated', async () => {
     const { clock, client, transport, items } = setUp(status(503))
-    await transport.send(items).verdict
+    await verdictOf(transport, items)
     clock.stall(1_500)
 
-    await transport.send(items).verdict
-    await transport.send(items).verdict
+    await verdictOf(transport, items)
+    await verdictOf(transport, items)
 
     const [first, second, third] = client.requests as [SentRequest, SentRequest, SentRequest]
     expect(first.headers).not.toHaveProperty('X-Retry-Count')
@@ -212,7 +216,7 @@ describe('one attempt', () => {
   test('has the verdict on the response', async () => {
     const { transport, items } = setUp(status(429, { 'Retry-After': '2' }))
 
-    expect(await transport.send(items).verdict).toMatchObject({ word: 'limited', waitMs: 2_000 })
+    expect(await verdictOf(transport, items)).toMatchObject({ word: 'limited', waitMs: 2_000 })
   })
 
   test.each(['null', '[]', '{"success":', 'x'.repeat(10_000_000)])(
@@ -220,7 +224,7 @@ describe('one attempt', () => {
     async (body) => {
       const { transport, items } = setUp(() => ({ status: 200, statusText: 'OK', text: async () => body }))
 
-      expect(await transport.send(items).verdict).toMatchObject({ word: 'delivered' })
+      expect(await verdictOf(transport, items)).toMatchObject({ word: 'delivered' })
     },
   )
 
@@ -233,7 +237,7 @@ describe('one attempt', () => {
     const client = new ScriptedClient(clock, [status(401), status(200)])
     const { transport, items } = setUpWith(client, clock, undefined, tokens)
 
-    const verdict = await transport.send(items).verdict
+    const verdict = await verdictOf(transport, items)
 
     expect(verdict.word).toBe(word)
     expect(refused).toEqual(['Bearer old'])
@@ -246,7 +250,7 @@ describe('one attempt', () => {
     const clock = new FakeClock()
     const { transport, items } = setUpWith(new ScriptedClient(clock, [status(503)]), clock, undefined, tokens)
 
-    await transport.send(items).verdict
+    await verdictOf(transport, items)
 
     expect([refused, accepted]).toEqual([[], []])
   })
@@ -258,7 +262,7 @@ describe('one attempt', () => {
     const client = new ScriptedClient(clock, [status(200)])
     const { transport, items, unsent } = setUpWith(client, clock, undefined, tokens as never)
 
-    const verdict = await transport.send(items).verdict
+    const verdict = await verdictOf(transport, items)
 
     expect(verdict).toMatchObject({ word: 'settings', error, code: 'auth', isOfToken: true })
     expect(unsent).toEqual([verdict])
@@ -275,7 +279,7 @@ describe('one attempt', () => {
       const client = new ScriptedClient(clock, [status(200)])
       const { transport, items } = setUpWith(client, clock, undefined, { authorization } as never)
 
-      const verdict = await transport.send(items).verdict
+      const verdict = await verdictOf(transport, items)
 
       expect([verdict.word, verdict.error.message]).toEqual(['failed', 'kaputt'])
     }
@@ -285,7 +289,7 @@ describe('one attempt', () => {
     const quoted = `${AUTHORIZATION}, ${AUTHORIZATION.slice(6)} and ${WRITE_KEY}`
     const { transport, items } = setUp(() => ({ status: 402, statusText: quoted }))
 
-    const result = await transport.send(items).verdict
+    const result = await verdictOf(transport, items)
 
     expect(result.error.message).toBe('[402] [redacted], [redacted] and [redacted]')
   })
@@ -295,7 +299,7 @@ describe('observers', () => {
   test('see the request without its credentials', async () => {
     const { transport, items, requests } = setUp()
 
-    await transport.send(items).verdict
+    await verdictOf(transport, items)
 
     expect(requests).toEqual([
       {
@@ -317,7 +321,7 @@ describe('observers', () => {
   test('cannot change what is sent by changing what they see', async () => {
     const { client, transport, items, requests } = setUp()
 
-    await transport.send(items).verdict
+    await verdictOf(transport, items)
     ;(requests[0] as RequestInfo).headers['Authorization'] = 'volé'
 
     expect(client.requests[0]?.headers['Authorization']).toBe(AUTHORIZATION)
@@ -356,7 +360,7 @@ describe('observers', () => {
       text: async () => `{"key":"${WRITE_KEY}"}`,
     }))
 
-    await transport.send(items).verdict
+    await verdictOf(transport, items)
     await settled()
 
     expect(responses).toEqual([
@@ -368,14 +372,14 @@ describe('observers', () => {
     const headers = { 'content-type': 'text/html; charset=utf-8' }
     const { transport, items, pages } = setUp(() => ({ status: 200, statusText: 'OK', headers }))
 
-    expect(await transport.send(items).verdict).toMatchObject({ word: 'delivered' })
+    expect(await verdictOf(transport, items)).toMatchObject({ word: 'delivered' })
     expect(pages).toEqual([[URL, 200]])
   })
 
   test('see no response when the request fails', async () => {
     const { transport, items, responses } = setUp(() => Promise.reject(new Error('refusé')))
 
-    await transport.send(items).verdict
+    await verdictOf(transport, items)
     await settled()
 
     expect(responses).toEqual([])
@@ -385,10 +389,10 @@ describe('observers', () => {
 describe('aborting', () => {
   test('all requests end, and no timer is left', async () => {
     const { clock, transport, items, client } = setUp(hangUntilAborted)
-    const attempts = [transport.send(items), transport.send(items)]
+    const attempts = [verdictOf(transport, items), verdictOf(transport, items)]
 
     transport.abort()
-    const results = await Promise.all(attempts.map(({ verdict }) => verdict))
+    const results = await Promise.all(attempts)
 
     expect(results.map(({ word }) => word)).toEqual(['failed', 'failed'])
     expect(client.requests.every(({ signal }) => signal?.aborted)).toBe(true)
@@ -397,7 +401,7 @@ describe('aborting', () => {
 
   test('a request that has ended is not aborted', async () => {
     const { transport, items, client } = setUp()
-    await transport.send(items).verdict
+    await verdictOf(transport, items)
 
     transport.abort()
 

@@ -2,11 +2,11 @@ import { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import type { HTTPClient, HTTPClientRequest, HTTPResponse } from '../../src/http/client.ts'
 import {
+  type Abort,
   type Answer,
   answerWithin,
-  type Exchange,
   type ExchangeRequest,
-  startExchange,
+  exchange,
 } from '../../src/http/exchange.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
@@ -23,7 +23,7 @@ const CLOSED = new Error('the client was closed')
 
 interface Watched {
   readonly clock: FakeClock
-  readonly exchange: Exchange
+  readonly abort: Abort
   /** The request that the client got. */
   readonly request: HTTPClientRequest
   result: Answer | undefined
@@ -46,9 +46,12 @@ function start(
   const onFree = (): void => {
     watched.isFinished = true
   }
-  const exchange = startExchange(client, { ...REQUEST, ...more, onFree }, clock)
-  Object.assign(watched, { exchange, request })
-  void answerWithin(exchange, REQUEST.timeoutMs, clock).then((answer) => {
+  const begin = (done: (answer: Answer) => void): Abort => {
+    const abort = exchange(client, { ...REQUEST, ...more, onFree }, clock, done)
+    Object.assign(watched, { abort, request })
+    return abort
+  }
+  void answerWithin(begin, REQUEST.timeoutMs, clock).then((answer) => {
     watched.result = answer
   })
   return watched
@@ -268,7 +271,7 @@ describe('F20: a client that misbehaves', () => {
 describe('a body that does not end is cancelled even if the client ignores its signal', () => {
   test.each([
     ['when its timeout has passed', (watched: Watched) => watched.clock.advance(1_000)],
-    ['when it is aborted', async (watched: Watched) => watched.exchange.abort(CLOSED)],
+    ['when it is aborted', async (watched: Watched) => watched.abort(CLOSED)],
   ])('%s', async (_, end) => {
     const cancelled: string[] = []
     const stream = new ReadableStream({ cancel: () => void cancelled.push('of the web') })
@@ -333,7 +336,7 @@ describe('the body of a response', () => {
     const watched = start(() => ({ status: 502, statusText: '', body }))
     await settled()
 
-    watched.exchange.abort(CLOSED)
+    watched.abort(CLOSED)
     await settled()
 
     expect(watched.result).toMatchObject({ status: 502, body: 'désolé' })
@@ -386,7 +389,7 @@ describe('the body of a request', () => {
       },
     }
 
-    await startExchange(client, { ...REQUEST, body: bytes }, new FakeClock()).answer
+    await new Promise((done) => exchange(client, { ...REQUEST, body: bytes }, new FakeClock(), done))
 
     expect(given).toEqual(body)
   })
@@ -396,7 +399,7 @@ describe('aborting', () => {
   test('ends the exchange at once, and leaves no timer', async () => {
     const watched = start(() => new Promise(() => {}))
 
-    watched.exchange.abort(CLOSED)
+    watched.abort(CLOSED)
     await settled()
 
     expect(watched.result).toMatchObject({ status: undefined })
@@ -409,7 +412,7 @@ describe('aborting', () => {
     const watched = start(() => ok())
     await settled()
 
-    watched.exchange.abort(CLOSED)
+    watched.abort(CLOSED)
     await settled()
 
     expect(watched.result?.status).toBe(200)

@@ -241,7 +241,7 @@ describe('stored', () => {
 describe('a disk that cannot be written to', () => {
   test('costs one warning: events are delivered from memory, and are lost at the end of the client', async () => {
     const directory = join(temporaryDirectory(), 'events')
-    const { analytics, clock, client, warnings } = start(directory, { flushAt: 5 })
+    const { analytics, clock, client, warnings } = start(directory, { flushAt: 6 })
     rmSync(directory, { recursive: true })
     const { writeFileSync } = await import('node:fs')
     writeFileSync(directory, '')
