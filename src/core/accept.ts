@@ -11,7 +11,7 @@ import { soon } from '../runtime/clock.ts'
 import { watchExit } from '../runtime/exit.node.ts'
 import { AsyncResource } from '../runtime/platform.node.ts'
 import type { RecoveredMessage } from '../settings/journal.ts'
-import { handOverTurn } from './close.ts'
+import { handOverTurn, onExit } from './close.ts'
 import type { Core } from './core.ts'
 import { createItem, type Item } from './item.ts'
 import { ELSEWHERE } from './owner.ts'
@@ -104,9 +104,10 @@ export function admit(core: Core, { record, message }: RecoveredMessage): boolea
 
 function join(core: Core, item: Item): void {
   core.counts.pending++
-  if (core.turn.length === 0) watchExit(core.exiting)
+  const isExiting = core.turn.length === 0 && watchExit(core.exiting)
   core.turn.push(item)
-  schedulePass(core)
+  if (isExiting) onExit(core)
+  else schedulePass(core)
 }
 
 /** Runs all code of the user that belongs to a call. */

@@ -6,6 +6,7 @@ type ProcessLike = {
   emitWarning?: (message: string, options: { type: string; code: string }) => void
   nextTick?: (run: () => void) => void
   on?: (event: 'beforeExit' | 'exit', listener: () => void) => unknown
+  _exiting?: boolean
 }
 
 export const runtimeProcess: ProcessLike | undefined = (globalThis as { process?: ProcessLike }).process

@@ -6,9 +6,14 @@ import type { Exiting } from './exit.ts'
 const watched = new Set<Exiting>()
 let isListening = false
 
-/** Called when a client has pending events. */
-export function watchExit(client: Exiting): void {
+/**
+ * Called when a client has pending events.
+ *
+ * @returns Whether `exit` listeners run, so that nothing asynchronous happens any more. Node.js sets `_exiting` before them.
+ */
+export function watchExit(client: Exiting): boolean {
   watched.add(client)
+  return runtimeProcess?._exiting === true
 }
 
 export function unwatchExit(client: Exiting): void {
