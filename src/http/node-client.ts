@@ -4,8 +4,13 @@ import { soon } from '../runtime/clock.ts'
 import type { ByteHTTPClient, HTTPClientRequest, HTTPResponse, OwnRequest, OwnResponse } from './client.ts'
 import { MAX_RESPONSE_BYTES, readAll } from './response.ts'
 
-/** Idle connections are closed after this time, before common servers (5 s) and load balancers close them. */
-const KEEP_ALIVE_MS = 4_000
+/**
+ * A connection that was idle from one look to the next is closed, so after 2 to 4 s: before common servers (5 s) and load balancers
+ * close it. The option `timeout` of an agent would cost each request more than it costs to look.
+ */
+const LOOK_MS = 2_000
+/** Taken now, because tests that fake timers would run this one for ever. */
+const { setTimeout: setRealTimeout, clearTimeout: clearRealTimeout } = globalThis
 
 /** Its functions are looked up for each call, because mocks (msw, nock) and instrumentation replace them. */
 type HTTPModule = Pick<typeof HTTP, 'Agent' | 'request' | 'globalAgent'>
@@ -13,10 +18,12 @@ type HTTPModule = Pick<typeof HTTP, 'Agent' | 'request' | 'globalAgent'>
 interface Scheme {
   readonly module: HTTPModule
   readonly agent: HTTP.Agent
+  /** Runs while there are connections. */
+  timer: ReturnType<typeof setTimeout> | undefined
 }
 
 /**
- * An HTTP client that uses `node:http` and `node:https`. It has its own connections, which are kept alive for 4 s; if the process
+ * An HTTP client that uses `node:http` and `node:https`. It has its own connections, which are kept alive for 2 to 4 s; if the process
  * has replaced `globalAgent` (a proxy, a client certificate), it uses that agent. The default client sends in the same way, unless
  * the process has replaced `fetch` or set a dispatcher for it: these do not apply to a `NodeHTTPClient`. Never follows a redirect.
  *
@@ -82,7 +89,10 @@ export class NodeHTTPClient implements ByteHTTPClient {
 
   /** Closes all connections, including connections in use. A later request opens a new connection. */
   close(): void {
-    for (const { agent } of this.#schemes.values()) agent.destroy()
+    for (const { agent, timer } of this.#schemes.values()) {
+      agent.destroy()
+      clearRealTimeout(timer)
+    }
     this.#schemes.clear()
   }
 
@@ -90,7 +100,7 @@ export class NodeHTTPClient implements ByteHTTPClient {
     // Two requests may have waited for the module: only the first one creates the entry.
     let scheme = this.#schemes.get(protocol)
     if (scheme === undefined) {
-      scheme = { module, agent: new module.Agent({ keepAlive: true, timeout: KEEP_ALIVE_MS }) }
+      scheme = { module, agent: new module.Agent({ keepAlive: true }), timer: undefined }
       this.#schemes.set(protocol, scheme)
     }
     return scheme
@@ -111,15 +121,37 @@ function loadModule(protocol: 'http:' | 'https:'): HTTPModule | Promise<HTTPModu
   return loading.then((module) => module.default)
 }
 
+/** How many bytes a connection had sent when it was last seen idle. */
+const seen = new WeakMap<object, number>()
+
+/** Closes connections that were idle all the time since the last look. */
+function look(scheme: Scheme): void {
+  const { freeSockets, sockets } = scheme.agent
+  for (const socket of Object.values(freeSockets).flatMap((all = []) => all)) {
+    if (seen.get(socket) === socket.bytesWritten) socket.destroy()
+    else seen.set(socket, socket.bytesWritten)
+  }
+  const isDone = Object.keys(freeSockets).length + Object.keys(sockets).length === 0
+  scheme.timer = isDone ? undefined : lookLater(scheme)
+}
+
+function lookLater(scheme: Scheme): NonNullable<Scheme['timer']> {
+  const timer = setRealTimeout(look, LOOK_MS, scheme)
+  timer.unref()
+  return timer
+}
+
 function send(
-  { module, agent }: Scheme,
+  scheme: Scheme,
   target: HTTP.RequestOptions,
   { headers, body: given, closesConnection, keptBytes, onClose }: OwnRequest,
   onResponse: (response: OwnResponse) => void,
   onError: (cause: unknown) => void,
 ): () => void {
   const body = typeof given === 'string' ? Buffer.from(given) : given
+  const { module, agent } = scheme
   const { globalAgent } = module
+  scheme.timer ??= lookLater(scheme)
   const outgoing = module.request({
     ...target,
     method: 'POST',
@@ -222,24 +254,13 @@ function toResponse(incoming: HTTP.IncomingMessage, keptBytes: number): OwnRespo
   const status = incoming.statusCode ?? 0
   // Most bodies have arrived with the head. Nobody wants this one, so it is read away here, where it costs least.
   const isUnwanted = keptBytes === 0 && status >= 200 && status < 300
-  let isFree = false
-  let bytes = 0
-  if (isUnwanted) {
-    incoming.on('error', () => {})
-    incoming.on('end', () => {
-      isFree = true
-    })
-    incoming.on('data', (chunk: Uint8Array) => {
-      bytes += chunk.length
-      if (bytes > MAX_RESPONSE_BYTES) incoming.destroy()
-    })
-  }
+  if (isUnwanted) incoming.resume()
   const response = {
     status,
     statusText: incoming.statusMessage ?? '',
     headers: incoming.headers,
     get isFree() {
-      return isFree || (isUnwanted && incoming.destroyed)
+      return isUnwanted && (incoming.complete || incoming.destroyed)
     },
     body: {
       readTo: (add: (chunk: Uint8Array) => void) => readTo(incoming, add),

@@ -1,4 +1,6 @@
 import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Analytics } from '../../src/analytics.ts'
 import { NodeHTTPClient } from '../../src/http/node-client.ts'
@@ -52,3 +54,19 @@ test('reading a body after its connection broke throws, and does not hang', asyn
   await expect(reading).rejects.toThrow()
   await breaking.close()
 })
+
+test('a connection that is idle is closed by the client', async () => {
+  const server = createServer((request, response) => request.resume().on('end', () => response.end()))
+  // The server itself would never close it.
+  server.keepAliveTimeout = 0
+  const closed = new Promise((resolve) => server.on('connection', (socket) => socket.on('close', resolve)))
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/batch`
+  const request = { url, method: 'POST', headers: {}, body: '{}', httpRequestTimeout: 10_000 } as const
+
+  const { text } = await new NodeHTTPClient().makeRequest(request)
+  await text?.()
+
+  await closed
+  server.close()
+}, 20_000)
