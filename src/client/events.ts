@@ -64,7 +64,7 @@ export interface AnalyticsEvents {
   call_after_close: [Message]
   /** The client was made. Emitted at the end of the turn of the event loop, so that listeners can be added first. */
   initialize: [PublicSettings]
-  /** Plugins were loaded. Receives their names. */
+  /** Plugins were loaded. Receives their names. Emitted before any of their handlers runs. */
   register: [string[]]
   /** Plugins were removed. Receives their names. */
   deregister: [string[]]

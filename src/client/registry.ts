@@ -31,15 +31,19 @@ export class Registry {
     return this.#ready.then(() => {})
   }
 
+  /** `register` is emitted once for the plugins that load within this call, and once for each that loads later. */
   async register(plugins: readonly (Plugin | PluginFunction)[]): Promise<void> {
-    const loading = Promise.all(plugins.map((plugin) => this.#register(plugin)))
+    const loadedAtOnce: string[] = []
+    let isInCall = true
+    const onLoad = (name: string): void => {
+      if (isInCall) loadedAtOnce.push(name)
+      else emit(this.#emitter, 'register', [name])
+    }
+    const loading = Promise.all(plugins.map((plugin) => this.#register(plugin, onLoad)))
+    isInCall = false
     this.#ready = Promise.all([this.#ready, loading])
-    const names = await loading
-    emit(
-      this.#emitter,
-      'register',
-      names.filter((name) => name !== undefined),
-    )
+    if (loadedAtOnce.length > 0) emit(this.#emitter, 'register', loadedAtOnce)
+    await loading
   }
 
   /** In a handler it resolves at once: the handler might wait for its own end. */
@@ -58,13 +62,12 @@ export class Registry {
     )
   }
 
-  async #register(plugin: Plugin | PluginFunction): Promise<string | undefined> {
+  async #register(plugin: Plugin | PluginFunction, onLoad: (name: string) => void): Promise<void> {
     try {
-      return await this.#pipeline.register(asPlugin(plugin))
+      await this.#pipeline.register(asPlugin(plugin), onLoad)
     } catch (error) {
       const reason = new DeliveryError('plugin', describeCause(error), { cause: error })
       this.#observer.onPluginFailure({ plugin: nameOf(plugin), verb: 'register', reason, ctx: undefined })
-      return undefined
     }
   }
 }

@@ -84,21 +84,12 @@ export class Pipeline {
     return front.length + destinations.length + after.length + utilities.length > 0
   }
 
-  /**
-   * Resolves to the name of the plugin, or to `undefined` when the plugin failed to load.
-   *
-   * @throws SettingsError when `plugin` is not a plugin, or its name is taken; any error that a getter of the plugin throws.
-   */
-  register(plugin: Plugin): Promise<string | undefined> {
-    return this.#loader.register(plugin)
+  /** See {@link PluginLoader.register}. */
+  register(plugin: Plugin, onLoad: (name: string) => void = () => {}): Promise<void> {
+    return this.#loader.register(plugin, onLoad)
   }
 
-  /**
-   * Removes a plugin when the turn is over: it handles the events of the turn, and those that have entered it.
-   *
-   * @param turnIsOver Resolves when the events of the turn have entered their plugins.
-   * @returns Whether there was such a plugin. Resolves when no event is inside it.
-   */
+  /** See {@link PluginLoader.deregister}. */
   deregister(name: string, turnIsOver: Promise<void>): Promise<boolean> {
     return this.#loader.deregister(name, turnIsOver)
   }

@@ -45,11 +45,12 @@ export class PluginLoader {
   }
 
   /**
-   * Resolves to the name of the plugin, or to `undefined` when the plugin failed to load.
+   * Resolves when the plugin has loaded or failed to load.
    *
+   * @param onLoad Called when it has loaded, before any of its handlers, perhaps within this call.
    * @throws SettingsError when `plugin` is not a plugin, or its name is taken.
    */
-  register(plugin: Plugin): Promise<string | undefined> {
+  register(plugin: Plugin, onLoad: (name: string) => void): Promise<void> {
     const added = createRegistration(plugin)
     const namesake = this.#find(added.name)
     if (namesake !== undefined && namesake.state !== 'failed') {
@@ -59,19 +60,24 @@ export class PluginLoader {
     this.#change([...this.#registrations.filter((one) => one !== namesake), added])
     // Set before `load` is called, so that events that `load` tracks wait too.
     if (added.type !== 'destination' && added.type !== 'utility') this.#loadingCritical.add(added)
-    const loading = this.#load(added)
+    const loading = this.#load(added, onLoad)
     if (loading === undefined) {
       this.#endLoading(added)
-      return Promise.resolve(nameOf(added))
+      return Promise.resolve()
     }
     added.loading = loading.then(() => {
       added.loading = undefined
       this.#endLoading(added)
     })
-    return added.loading.then(() => nameOf(added))
+    return added.loading
   }
 
-  /** Resolves when no event is inside the plugin, and it has unloaded. The value tells whether there was such a plugin. */
+  /**
+   * Removes a plugin when the turn is over: it handles the events of the turn, and those that have entered it.
+   *
+   * @param turnIsOver Resolves when the events of the turn have entered their plugins.
+   * @returns Whether there was such a plugin. Resolves when no event is inside it, and it has unloaded.
+   */
   async deregister(name: string, turnIsOver: Promise<void>): Promise<boolean> {
     const removed = this.#find(name)
     if (removed === undefined) return false
@@ -107,7 +113,7 @@ export class PluginLoader {
   }
 
   /** Returns `undefined` when the plugin has loaded or failed within the call, otherwise a promise that never rejects. */
-  #load(registration: Registration): Promise<void> | undefined {
+  #load(registration: Registration, onLoad: (name: string) => void): Promise<void> | undefined {
     const { client, limits, call } = this.#options
     const { plugin } = registration
     const succeed = (): void => {
@@ -115,6 +121,7 @@ export class PluginLoader {
       registration.state = 'loaded'
       // The handlers are read again, because `load` may have set some.
       this.#change(this.#registrations)
+      onLoad(registration.name)
     }
     try {
       const loaded: unknown = call(() => plugin.load?.(Context.system(), client))
@@ -151,8 +158,4 @@ export class PluginLoader {
       report(pluginFailure(name, 'failed to unload', error, undefined))
     }
   }
-}
-
-function nameOf({ name, state }: Registration): string | undefined {
-  return state === 'loaded' ? name : undefined
 }

@@ -297,6 +297,32 @@ describe('plugins that cannot be used', () => {
     ])
   })
 
+  test.each([
+    ['at once', undefined],
+    ['later', async () => {}],
+  ])('that load %s are in the event register before any of their handlers runs', async (_, load) => {
+    const { analytics } = createAnalytics()
+    const seen: unknown[] = []
+    const track: Plugin['track'] = (ctx) => void seen.push(ctx.event.event)
+    analytics.on('register', (names) => seen.push(names))
+    const plugins = (['before', 'destination'] as const).map((type): Plugin => ({ name: type, type, track }))
+
+    analytics.track({ userId: 'u', event: 'Signed Up' })
+    const registered = analytics.register(...plugins.map((one) => (load ? { ...one, load } : one)))
+    analytics.track({ userId: 'u', event: 'Order Completed' })
+    await registered
+    await analytics.flush()
+
+    const names = load === undefined ? [['before', 'destination']] : [['before'], ['destination']]
+    expect(seen.slice(0, names.length)).toEqual(names)
+    expect(seen.slice(names.length).sort()).toEqual([
+      'Order Completed',
+      'Order Completed',
+      'Signed Up',
+      'Signed Up',
+    ])
+  })
+
   test('let all events fail when they are registered with onLoadFailure drop', async () => {
     const { analytics, client } = createAnalytics()
     const { outcomes, callback } = recordOutcomes()
