@@ -6,7 +6,6 @@ export type {
   StandardSchemaProps,
   StandardSchemaResult,
 } from './plugins/standard-schema.ts'
-export { type TraceAPI, type TraceContextOptions, traceContext } from './plugins/trace-context.ts'
 export {
   type InferEvents,
   type PlanSchemas,
