@@ -6,4 +6,3 @@ export {
   requestScope,
 } from './scope/request.ts'
 export { currentScope, runWithScope } from './scope/run.ts'
-export type { TrustProxy } from './scope/trust.ts'

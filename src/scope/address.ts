@@ -15,24 +15,6 @@ export function readAddress(text: unknown): string | undefined {
   return IPV4.test(bare) ? bare : canonical(bare)
 }
 
-/**
- * Returns an address from {@link readAddress} as 128 characters `0` and `1`, with IPv4 mapped into IPv6. The addresses of a
- * CIDR range have the same first bits.
- */
-export function bitsOf(address: string): string {
-  if (!address.includes(':')) {
-    const bytes = address.split('.').map((byte) => binary(Number(byte), 8))
-    return `${'0'.repeat(80)}${'1'.repeat(16)}${bytes.join('')}`
-  }
-  const [head = [], tail = []] = address.split('::').map((half) => (half === '' ? [] : half.split(':')))
-  const groups = [...head, ...Array<string>(8 - head.length - tail.length).fill('0'), ...tail]
-  return groups.map((group) => binary(Number.parseInt(group, 16), 16)).join('')
-}
-
-function binary(value: number, width: number): string {
-  return value.toString(2).padStart(width, '0')
-}
-
 function withoutPort(text: string): string {
   const bracketed = /^\[([^\]]*)\](?::\d{1,5})?$/.exec(text)
   if (bracketed !== null) return bracketed[1] as string

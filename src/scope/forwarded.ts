@@ -1,5 +1,4 @@
 import { readAddress } from './address.ts'
-import type { CountTrusted } from './trust.ts'
 
 /** Takes a name in lower case. Joins several lines of one header with commas. */
 export type ReadHeader = (name: string) => string | undefined
@@ -14,22 +13,13 @@ export interface Client {
 /** Only the last characters of a header are read, because proxies append their values. */
 const MAX_LENGTH = 8_192
 
-/**
- * Finds the client of a request behind proxies: each trusted proxy states from which address it received the request, and the
- * first address that is not trusted is the client.
- */
-export function readForwarded(
-  peer: string | undefined,
-  header: ReadHeader,
-  countTrusted: CountTrusted,
-): Client {
+/** Finds the client of a request behind proxies: each of them states from which address it received the request. */
+export function readForwarded(peer: string | undefined, header: ReadHeader, trusted: number): Client {
+  if (trusted === 0) return { ip: peer, protocol: undefined, host: undefined }
   const addresses = splitList(header('x-forwarded-for')).map(readAddress)
   const chain = [peer, ...addresses.reverse()]
-  const trusted = countTrusted(chain)
-  const ip = chain[Math.min(trusted, chain.length - 1)]
-  if (trusted === 0) return { ip, protocol: undefined, host: undefined }
   return {
-    ip,
+    ip: chain[Math.min(trusted, chain.length - 1)],
     protocol: fromOutermost(splitList(header('x-forwarded-proto')), trusted)?.toLowerCase(),
     host: fromOutermost(splitList(header('x-forwarded-host')), trusted),
   }

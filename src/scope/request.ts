@@ -6,7 +6,6 @@ import { readForwarded } from './forwarded.ts'
 import { readLocale } from './locale.ts'
 import { readPage } from './page.ts'
 import { headerReader, rawRequest } from './raw-request.ts'
-import { readTrust, type TrustProxy } from './trust.ts'
 
 /**
  * A request of `node:http`, `node:http2`, Express, Fastify or NestJS, or a Fetch `Request`, as in Next.js, Bun, Deno,
@@ -22,14 +21,13 @@ export interface AnyRequest {
 /** Options of {@link requestScope}. */
 export interface RequestScopeOptions {
   /**
-   * The proxies whose `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host` are trusted: the number of proxies between
-   * the client and this program, or a list of their addresses and CIDR ranges. Default: `false`: forwarding headers have no
-   * effect, because clients can forge them.
+   * How many proxies are between the client and this program, at most 100: their `X-Forwarded-For`, `X-Forwarded-Proto` and
+   * `X-Forwarded-Host` are trusted. Default: `false`: these headers have no effect, because clients can forge them.
    */
-  trustProxy?: TrustProxy | undefined
+  trustProxy?: false | number | undefined
   /**
-   * The IP address at the other end of the connection. Default: the address of the socket. A Fetch `Request` has no socket:
-   * without this option or a trusted proxy, there is no `context.ip`.
+   * The IP address at the other end of the connection, or that of the client if your framework knows it. Default: the address of
+   * the socket. A Fetch `Request` has no socket: without this option or a trusted proxy, there is no `context.ip`.
    */
   ip?: string | undefined
 }
@@ -51,6 +49,7 @@ export interface RequestScope extends Scope {
 
 const OPTIONS = ['trustProxy', 'ip'] as const satisfies readonly (keyof RequestScopeOptions)[]
 const MAX_USER_AGENT = 1_024
+const MAX_PROXIES = 100
 
 /**
  * Reads the IP address, the user agent, the language and the page of a request. Never throws because of the content of a
@@ -62,13 +61,13 @@ const MAX_USER_AGENT = 1_024
  */
 export function requestScope(request: AnyRequest, options: RequestScopeOptions = {}): RequestScope {
   const { trustProxy, ip } = readOptions(options)
-  const countTrusted = readTrust(trustProxy)
+  const trusted = readTrust(trustProxy)
   const context: RequestScope['context'] = {}
   try {
     const raw = rawRequest(request)
     const header = headerReader(raw.headers)
     const peer = readAddress(ip ?? raw.socket?.remoteAddress)
-    const client = readForwarded(peer, header, countTrusted)
+    const client = readForwarded(peer, header, trusted)
     const userAgent = header('user-agent')?.slice(0, MAX_USER_AGENT)
     const locale = readLocale(header('accept-language'))
     const page = readPage(raw, header, client)
@@ -80,6 +79,15 @@ export function requestScope(request: AnyRequest, options: RequestScopeOptions =
     // An object that throws when it is read is not a request. `context` stays empty, because a part alone may mislead.
   }
   return { context }
+}
+
+function readTrust(trust: RequestScopeOptions['trustProxy'] = false): number {
+  if (trust === false) return 0
+  if (Number.isInteger(trust) && trust >= 0 && trust <= MAX_PROXIES) return trust
+  const got = typeof trust === 'object' ? describe(trust) : String(trust)
+  throw new TypeError(
+    `trustProxy: expected false or a number of proxies from 0 to ${MAX_PROXIES}, got ${got}`,
+  )
 }
 
 /**

@@ -73,10 +73,6 @@ describe('a request of node:http', () => {
     expect(
       await receive(get('/a', ...FORGED), (request) => requestScope(request, { trustProxy: false })),
     ).toEqual(honest)
-    // The peer is not on the list of proxies.
-    expect(
-      await receive(get('/a', ...FORGED), (request) => requestScope(request, { trustProxy: ['10.0.0.0/8'] })),
-    ).toEqual(honest)
   })
 
   test('joins several lines of X-Forwarded-For', async () => {
@@ -152,13 +148,7 @@ describe('behind trusted proxies', () => {
     ['no proxy', 0, '10.0.0.7'],
     ['one', 1, '10.1.0.1'],
     ['two', 2, '198.51.100.9'],
-    ['the network of both', ['10.0.0.0/8'], '198.51.100.9'],
-    ['both by address', ['10.1.0.1', '10.0.0.7'], '198.51.100.9'],
-    ['the nearer one alone', ['10.0.0.7'], '10.1.0.1'],
-    ['the farther one alone', ['10.1.0.1'], '10.0.0.7'],
-    ['everybody', ['0.0.0.0/0', '::/0'], '203.0.113.66'],
-    ['nobody', [], '10.0.0.7'],
-    ['the network, mapped into IPv6', ['::ffff:10.0.0.0/104'], '198.51.100.9'],
+    ['more than there are', 9, '203.0.113.66'],
   ])('trusting %s decides which address counts', (_who, trustProxy, ip) => {
     expect(requestScope(node(chain), { trustProxy }).context.ip).toBe(ip)
   })
@@ -168,8 +158,6 @@ describe('behind trusted proxies', () => {
     const ips = [1, 2, 3].map((trustProxy) => requestScope(node(headers, '::1'), { trustProxy }).context.ip)
 
     expect(ips).toEqual(['fe80::1', '10.1.0.1', '2001:db8::66'])
-    const trustProxy = ['::1', 'fe80::/10', '10.0.0.0/8']
-    expect(requestScope(node(headers, '::1'), { trustProxy }).context.ip).toBe('2001:db8::66')
   })
 
   test.each([
@@ -186,7 +174,6 @@ describe('behind trusted proxies', () => {
     const headers = { 'x-forwarded-for': `192.0.2.1, ${garbage}` }
 
     expect(requestScope(node(headers), { trustProxy: 1 }).context.ip).toBeUndefined()
-    expect(requestScope(node(headers), { trustProxy: ['10.0.0.0/8'] }).context.ip).toBeUndefined()
   })
 
   test('protocol and host come from the outermost trusted proxy, not from the client', () => {
@@ -209,22 +196,12 @@ describe('behind trusted proxies', () => {
     expect(requestScope(node(headers), { trustProxy: 1 }).context.page?.url).toBe('http://shop.example/')
   })
 
-  test.each<unknown>([
-    true,
-    -1,
-    1.5,
-    101,
-    Number.NaN,
-    'loopback',
-    ['10.0.0.0/33'],
-    ['::/129'],
-    ['10.0.0.0/'],
-    ['all'],
-    [7],
-    {},
-  ])('trustProxy: %j throws an error that lists the valid values', (trustProxy) => {
-    expect(() => requestScope(node({}), { trustProxy } as never)).toThrow(/^trustProxy: expected .* got /)
-  })
+  test.each<unknown>([true, -1, 1.5, 101, Number.NaN, 'loopback', ['10.0.0.0/8'], {}])(
+    'trustProxy: %j throws an error that lists the valid values',
+    (trustProxy) => {
+      expect(() => requestScope(node({}), { trustProxy } as never)).toThrow(/^trustProxy: expected .* got /)
+    },
+  )
 
   test.each([
     [{ trustproxy: 1 }, 'trustproxy: unknown option; the options are trustProxy, ip'],
@@ -257,12 +234,6 @@ describe('a Fetch request', () => {
     }
 
     expect(requestScope(request(forged))).toEqual(requestScope(request()))
-    expect(requestScope(request(forged), { ip: '192.0.2.1', trustProxy: ['10.0.0.0/8'] }).context).toEqual({
-      ...requestScope(request()).context,
-      ip: '192.0.2.1',
-    })
-    // A Fetch request does not tell the address of the peer, so no list of trusted proxies contains the peer.
-    expect(requestScope(request(forged), { trustProxy: ['0.0.0.0/0'] })).toEqual(requestScope(request()))
   })
 
   test('gets, behind one proxy, address, host and protocol from the proxy', () => {
