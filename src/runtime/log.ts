@@ -1,4 +1,3 @@
-import { detectRuntime, runtimeProcess } from './detect.ts'
 import { AsyncResource } from './platform.node.ts'
 import type { CapturedContext } from './platform.ts'
 import { escapeControls, type Warn, warn } from './warn.ts'
@@ -21,15 +20,11 @@ export interface Logger {
   error(fields: object, message: string): unknown
 }
 
-/**
- * The `logger` of a client gets all messages. Without a logger, warnings and losses become process warnings. With
- * `NODE_DEBUG=trackpost`, the other messages also go to stderr. Never throws, even if the logger does.
- */
+/** The `logger` of a client gets all messages. Without one, warnings and losses become process warnings. */
 export class Log {
   /** Whether the messages of {@link note} are written anywhere. */
   readonly isVerbose: boolean
   readonly #logger: Logger | undefined
-  readonly #isDebugging = isDebugging()
   readonly #redact: (text: string) => string
   /** The logger runs in the asynchronous context in which the client was made, and not in that of a request. */
   readonly #asyncContext: CapturedContext = { runInAsyncScope: (run) => run() }
@@ -38,7 +33,7 @@ export class Log {
   constructor(logger: Logger | undefined, redact: (text: string) => string) {
     this.#logger = logger
     this.#redact = redact
-    this.isVerbose = logger !== undefined || this.#isDebugging
+    this.isVerbose = logger !== undefined
     if (logger !== undefined) this.#asyncContext = new AsyncResource('Trackpost')
   }
 
@@ -51,14 +46,7 @@ export class Log {
 
   /** Logs a request, a response or a pause. If making the fields is slow, check {@link Log.isVerbose} first. */
   note(level: 'debug' | 'info', message: string, fields: object): void {
-    if (this.#logger !== undefined) this.#write(level, fields, message, () => {})
-    if (!this.#isDebugging) return
-    try {
-      // JSON leaves control characters beyond U+001F as they are, for example in a status text.
-      console.error(escapeControls(`TRACKPOST ${runtimeProcess?.pid}: ${message} ${JSON.stringify(fields)}`))
-    } catch {
-      // The console may be mocked and throw. That must not lose an event.
-    }
+    if (this.isVerbose) this.#write(level, fields, message, () => {})
   }
 
   #emit(level: 'warn' | 'error', code: string, text: string): void {
@@ -85,17 +73,5 @@ export class Log {
     } catch {
       fail()
     }
-  }
-}
-
-/** Reads `NODE_DEBUG` as Node.js does: names in upper or lower case, with wildcards. */
-function isDebugging(): boolean {
-  // Not on other runtimes, which may ask the user for permission to read the environment.
-  if (!/^(?:node|bun)$/.test(detectRuntime().jsRuntime)) return false
-  try {
-    const names = String(runtimeProcess?.env?.['NODE_DEBUG'] ?? '').match(/[\w*]+/g) ?? []
-    return names.some((name) => new RegExp(`^${name.replace(/\*/g, '.*')}$`, 'i').test('trackpost'))
-  } catch {
-    return false
   }
 }

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { generateKeyPairSync } from 'node:crypto'
 import { Writable } from 'node:stream'
 import pino from 'pino'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { Log, type Logger } from '../../src/runtime/log.ts'
 import { createAnalytics, trackPurchases, WRITE_KEY } from '../support/create-analytics.ts'
 import { settled } from '../support/fake-clock.ts'
@@ -27,7 +27,6 @@ function record(): { lines: Line[]; logger: Logger; at: (level: string) => Line[
 }
 
 const warned = catchProcessWarnings()
-afterEach(() => vi.unstubAllEnvs())
 
 describe('the setting logger', () => {
   test('gets requests, responses, pauses and the first loss for each reason, instead of process warnings', async () => {
@@ -285,39 +284,5 @@ describe('the setting logger', () => {
     expect(() => createAnalytics({ logger: logger as Logger })).toThrow(
       `logger: expected an object with debug, info, warn and error, got ${got}`,
     )
-  })
-})
-
-describe('NODE_DEBUG', () => {
-  function linesWith(names: string): string[] {
-    vi.stubEnv('NODE_DEBUG', names)
-    const written = vi.spyOn(console, 'error').mockImplementation(() => {})
-    const log = new Log(undefined, (text) => text)
-    if (log.isVerbose) log.note('debug', 'request', { attempt: 1 })
-    const lines = written.mock.calls.map(([line]) => String(line))
-    written.mockRestore()
-    return lines
-  }
-
-  test.each(['trackpost', 'TRACKPOST', 'http,trackpost', 'http, trackpost ,net', 'track*', '*'])(
-    'of %j writes the log',
-    (names) => {
-      expect(linesWith(names)).toEqual([`TRACKPOST ${process.pid}: request {"attempt":1}`])
-    },
-  )
-
-  test.each(['', 'http', 'trackposts', 'mytrackpost', 'track'])('of %j writes nothing', (names) => {
-    expect(linesWith(names)).toEqual([])
-  })
-
-  test('does not repeat process warnings', () => {
-    vi.stubEnv('NODE_DEBUG', 'trackpost')
-    const written = vi.spyOn(console, 'error').mockImplementation(() => {})
-
-    new Log(undefined, (text) => text).warn('plugin', 'it failed')
-
-    expect(warned).toEqual(['it failed'])
-    expect(written).not.toHaveBeenCalled()
-    written.mockRestore()
   })
 })
