@@ -15,7 +15,6 @@ export type {
   TrackMessage,
   ViewMessage,
 } from './testing/messages.ts'
-export { type PluginInput, type PluginRun, runPlugin } from './testing/run-plugin.ts'
 export type { RequestFailure } from './testing/service.ts'
 export {
   createTestClient,

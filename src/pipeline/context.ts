@@ -73,8 +73,7 @@ export class Context {
   /**
    * Makes a context without a client, for tests of plugins.
    *
-   * @param event The event. It is not copied, and missing fields are not filled in; for that, use `runPlugin` of
-   * `trackpost/testing`.
+   * @param event The event. It is not copied, and missing fields are not filled in.
    */
   constructor(event: ContextInput)
   /** @internal Makes a context from an event, or from its JSON, which is parsed when the event is first read. */

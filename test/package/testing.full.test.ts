@@ -136,14 +136,14 @@ test('handlers of msw run in Jest in an ES module, with the option that the guid
 
 const HEADER = `import { Analytics } from 'trackpost'
 import { handlers } from 'trackpost/msw'
-import { createTestClient, matchers, runPlugin, type TrackpostMatchers } from 'trackpost/testing'
+import { createTestClient, matchers, type TrackpostMatchers } from 'trackpost/testing'
 interface Events {
   'Signed Up': undefined
   'Order Completed': { total: number; placedAt?: Date; items?: { sku: string }[] }
 }
 const client = createTestClient<Events, { plan: 'free' | 'pro' }, { seats: number }>()
 const loose = createTestClient()
-export { Analytics, client, loose, matchers, runPlugin, handlers, type TrackpostMatchers }
+export { Analytics, client, loose, matchers, handlers, type TrackpostMatchers }
 `
 const WITH_VITEST = `import { expect } from 'vitest'\nexpect.extend(matchers)\n`
 const WITH_JEST = `import { expect } from '@jest/globals'
@@ -201,11 +201,6 @@ const ACCEPTED: Record<string, string> = {
     expect(client).toHavePaged(expect.objectContaining({ name: 'Pricing' }))
     expect(client).toHaveFailed('Signed Up', expect.objectContaining({ code: 'rejected' }))
     client.last(expect.objectContaining({ userId: 'ada' }))`,
-  'a plugin under test': `
-    void runPlugin({ name: 'p', type: 'before' }, { type: 'group', userId: 'u', groupId: 'g' }).then((run) => {
-      const parts: [string | undefined, string | undefined, number] = [run.event?.groupId, run.dropped, run.logs.length]
-      console.log(parts)
-    })`,
   'handlers of msw': `
     handlers({ host: 'https://a', onMessage: (message) => message.type, respond: ({ messages, retryCount }) =>
       retryCount === 0 && messages.length > 1 ? { status: 503, retryAfter: 2 } : undefined })`,
@@ -251,10 +246,6 @@ const REFUSED: Record<string, [snippet: string, mentions: string]> = {
   'an unknown event in a matcher of Jest': [
     `${WITH_JEST} expect(client).toHaveTracked('Order Complete')`,
     'Order Complete',
-  ],
-  'a message without an identity': [
-    `runPlugin({ name: 'p', type: 'before' }, { type: 'page' })`,
-    'anonymousId',
   ],
   'a failure that does not exist': [`client.failNext({ state: 503 })`, 'state'],
 }

@@ -12,7 +12,7 @@ import type { AnalyticsSettings, FlushSummary, HTTPClient, Message, Plugin, Stat
 import Compat, { Analytics as CompatAnalytics } from 'trackpost/compat'
 import { NodeHTTPClient } from 'trackpost/node'
 import { type InferEvents, type StandardSchema, redact, trackingPlan } from 'trackpost/plugins'
-import { createTestClient, type PluginRun, runPlugin, type TestClient } from 'trackpost/testing'
+import { createTestClient, type TestClient } from 'trackpost/testing'
 
 const httpClient: HTTPClient = {
   async makeRequest({ url, signal, body }) {
@@ -40,7 +40,6 @@ analytics.emit('error', { code: 'mine', reason: 'a text' })
 export const ctx: Context = new Context({ type: 'track', event: 'e', userId: 'u', properties: {} })
 compat.track({ userId: 'u', event: 'e' }, (error: Error) => error.message)
 export const batches: Promise<number> = compat.flush().then(({ batch }) => batch.length)
-export const run: Promise<PluginRun> = runPlugin(plugin, { type: 'track', userId: 'u', event: 'Bought' })
 analytics.on('call_after_close', (message: Message) => message.event)
 export async function main(): Promise<Stats> {
   await analytics.register(plugin)
