@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { assertScope, makeConstant } from '../client/scopes.ts'
+import { assertScope } from '../client/scopes.ts'
 import { describeCause } from '../errors/cause.ts'
 import { mergeScopes, type Scope } from '../message/scope.ts'
 import { warn } from '../runtime/warn.ts'
@@ -43,7 +43,7 @@ function mergeWithCurrent(scope: Scope): Scope {
   const outer = storage.getStore()
   try {
     if (scope !== undefined && scope !== null) assertScope(scope)
-    return makeConstant(mergeScopes(outer, scope))
+    return Object.freeze(mergeScopes(outer, scope))
   } catch (error) {
     warn('scope', `a scope could not be read and was left out: ${describeCause(error)}`)
     return outer ?? {}

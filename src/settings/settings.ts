@@ -136,7 +136,7 @@ export interface AnalyticsSettings {
   strict?: boolean | undefined
   /**
    * A function that is called for every event and returns defaults for it: `userId`, `anonymousId`, `context`, `integrations`,
-   * `timestamp`. The values of the call win. If the function throws or returns an invalid value, there is a warning, and the
+   * `timestamp`, `properties`. The values of the call win. If the function throws or returns no object, there is a warning, and the
    * event is sent without these defaults. Default: none.
    *
    * @example

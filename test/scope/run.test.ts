@@ -90,20 +90,6 @@ describe('a running scope', () => {
     expect(warnings).toEqual([expect.stringContaining('non')])
   })
 
-  test('with an invalid value causes one warning, and the value is left out of all events', async () => {
-    const { analytics } = createAnalytics({ scope: currentScope })
-    const codes: string[] = []
-    analytics.on('warning', ({ code }) => codes.push(code))
-
-    runWithScope({ userId: 'ada', context: 7 } as never, () => {
-      analytics.track({ event: 'a' } as never)
-      analytics.track({ event: 'b' } as never)
-    })
-
-    expect(await analytics.flush()).toMatchObject({ delivered: 2 })
-    expect(codes).toEqual(['scope'])
-  })
-
   test.each([
     ['a promise', Promise.resolve({ userId: 'Zoë' })],
     ['a function', () => ({ userId: 'Zoë' })],
