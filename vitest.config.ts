@@ -9,7 +9,7 @@ const endToEnd = ['test/auth/end-to-end.test.ts']
  * would take as long as the tests.
  */
 const replacing = [
-  'test/auth/private-key.web.test.ts',
+  'test/settings/private-key.web.test.ts',
   'test/client/lifecycle.test.ts',
   'test/client/verify.test.ts',
   'test/http/default-client.test.ts',

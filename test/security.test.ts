@@ -73,7 +73,7 @@ const PROVED: Readonly<Record<string, readonly (readonly [file: string, title: s
   S04: [['test/auth/end-to-end.test.ts', 'by errors, events, inspection and JSON']],
   S03: [['test/auth/end-to-end.test.ts', 'by errors, events, inspection and JSON']],
   S05: [
-    ['test/auth/private-key.test.ts', 'a key that is accepted'],
+    ['test/settings/private-key.test.ts', 'a key that is accepted'],
     ['test/auth/assertion.test.ts', 'an external signer names its algorithm and its key'],
   ],
   S06: [
@@ -92,8 +92,8 @@ const PROVED: Readonly<Record<string, readonly (readonly [file: string, title: s
   ],
   S10: [['test/auth/end-to-end.test.ts', "two clients never use each other's token"]],
   S11: [['test/auth/end-to-end.test.ts', 'tokens over plain http']],
-  S22: [['test/auth/private-key.test.ts', 'hostile text takes time in proportion to its length']],
-  S23: [['test/auth/private-key.test.ts', 'a key whose DER is cut off is always refused']],
+  S22: [['test/settings/private-key.test.ts', 'hostile text takes time in proportion to its length']],
+  S23: [['test/settings/private-key.test.ts', 'a key whose DER is cut off is always refused']],
   S25: [
     [
       'test/client/bounds.test.ts',

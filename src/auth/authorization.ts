@@ -4,7 +4,6 @@ import type { HTTPClient } from '../http/client.ts'
 import { FetchHTTPClient } from '../http/fetch-client.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
-import { readPrivateKey } from './private-key.ts'
 
 /**
  * Why there is no access token, in the words for responses: a token request that failed counts as if the request that needs the
@@ -18,10 +17,7 @@ export interface TokenFailure {
   readonly waitMs: number | undefined
 }
 
-/**
- * Access tokens as `Authorization` headers. Has no timers: who needs a token asks. No method throws, and no promise rejects but
- * that of `tryOnce`.
- */
+/** Access tokens as `Authorization` headers. Has no timers: who needs a token asks. No promise rejects. */
 export interface Authorization {
   /** The header, at once if there is a valid token. All who ask while a token is being fetched get the same promise. */
   authorization(): string | TokenFailure | Promise<string | TokenFailure>
@@ -33,8 +29,6 @@ export interface Authorization {
   renew(authorization: string): boolean
   /** The API accepted this header. */
   accepted(authorization: string): void
-  /** Like `authorization`, for `verify()`. @throws DeliveryError when there is no token. */
-  tryOnce(): Promise<string>
   /** Ends a token request in flight, as failed. */
   abort(): void
   /** Like `abort`. Afterwards, no token is requested any more. */
@@ -69,7 +63,6 @@ export interface TokenState {
  * Makes the credentials of a client: a header that never changes, or access tokens.
  *
  * @param client For token requests, unless the OAuth settings have an `httpClient` of their own.
- * @throws SettingsError when the private key cannot be used.
  */
 export function createAuthorization(
   settings: ResolvedSettings,
@@ -81,10 +74,7 @@ export function createAuthorization(
   const { oauthSettings: oauth, httpRequestTimeout: timeoutMs } = settings
   // The write key and a colon, also if the key has one itself (docs/spec.md, section 3; RFC 7617).
   if (oauth === undefined) return `Basic ${btoa(`${settings.writeKey}:`)}`
-  // The key is read now and not with the first token, so that the constructor throws for a bad key.
-  const key = oauth.signer === undefined ? readPrivateKey(oauth.clientKey) : undefined
-  const own =
-    typeof oauth.httpClient === 'function' ? new FetchHTTPClient(oauth.httpClient) : oauth.httpClient
+  const { httpClient = client } = oauth
   shared.known ??= {
     token: undefined,
     startedMs: [],
@@ -94,8 +84,7 @@ export function createAuthorization(
   }
   const parts = {
     settings: oauth,
-    key,
-    client: own ?? client,
+    client: typeof httpClient === 'function' ? new FetchHTTPClient(httpClient) : httpClient,
     timeoutMs,
     userAgent,
     clock,
@@ -125,10 +114,6 @@ export class LazyAuthorization implements Authorization {
     return this.#loaded?.authorization() ?? this.#start().then((loaded) => loaded.authorization(), toFailure)
   }
 
-  async tryOnce(): Promise<string> {
-    return (await this.#start()).tryOnce()
-  }
-
   renew(authorization: string): boolean {
     return this.#loaded?.renew(authorization) ?? false
   }
@@ -147,22 +132,22 @@ export class LazyAuthorization implements Authorization {
   }
 
   #start(): Promise<Authorization> {
-    this.#loading ??= this.#create().catch((cause) => {
-      this.#loading = undefined
-      throw new DeliveryError('auth', `the code for OAuth could not be loaded: ${describeCause(cause)}`, {
-        cause,
-      })
-    })
+    this.#loading ??= this.#load().then(
+      (loaded) => {
+        this.#loaded = loaded
+        if (this.#isClosed) loaded.close()
+        return loaded
+      },
+      (cause) => {
+        this.#loading = undefined
+        throw cause
+      },
+    )
     return this.#loading
-  }
-
-  async #create(): Promise<Authorization> {
-    this.#loaded = await this.#load()
-    if (this.#isClosed) this.#loaded.close()
-    return this.#loaded
   }
 }
 
-function toFailure(error: DeliveryError): TokenFailure {
-  return { word: 'failed', error, waitMs: undefined }
+function toFailure(cause: unknown): TokenFailure {
+  const text = `the code for OAuth could not be loaded: ${describeCause(cause)}`
+  return { word: 'failed', error: new DeliveryError('auth', text, { cause }), waitMs: undefined }
 }

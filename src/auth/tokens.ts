@@ -1,3 +1,6 @@
+import { encode } from 'jose/base64url'
+import { CompactSign } from 'jose/jws/compact/sign'
+import { importPKCS8 } from 'jose/key/import'
 import { copyCause, describeCause } from '../errors/cause.ts'
 import { DeliveryError, SettingsError } from '../errors/errors.ts'
 import { isInstance } from '../errors/guard.ts'
@@ -8,16 +11,15 @@ import { MAX_RESPONSE_BYTES } from '../http/response.ts'
 import { wordOf } from '../http/verdict.ts'
 import { headerValue, parseHttpDate, statedMs } from '../http/waits.ts'
 import { type Clock, TIMEOUT, within } from '../runtime/clock.ts'
+import { platform } from '../runtime/platform.node.ts'
+import type { PrivateKey } from '../settings/private-key.ts'
 import type { ResolvedOAuthSettings } from '../settings/resolve.ts'
 import type { Signer } from '../settings/signer.ts'
-import { type LocalKey, localKey, signAssertion } from './assertion.ts'
+// Types only: this file is a bundle of its own, and the two would import each other.
 import type { Authorization, Token, TokenFailure, TokenState } from './authorization.ts'
-import type { PrivateKey } from './private-key.ts'
 
 export interface TokensOptions {
   readonly settings: ResolvedOAuthSettings
-  /** `undefined` if the settings have a signer. */
-  readonly key: PrivateKey | undefined
   readonly client: HTTPClient
   /** Time limit for signing and the HTTP request together. */
   readonly timeoutMs: number
@@ -37,12 +39,15 @@ const MAX_PACE_MS = 1_000
 const MARGIN_MS = 10_000
 /** If tokens are refused that were never accepted, one is replaced at most this often: another would be refused too. */
 const RENEWAL_MS = 30_000
-/** A smaller difference between the clocks may come from a slow network. Assertions are backdated by as much. */
+/**
+ * A smaller difference between the clocks may come from a slow network. Assertions are backdated by as much: a server whose clock is
+ * slow would reject one from the future.
+ */
 const TOLERANCE_MS = 5_000
-/** A longer token would exceed the header size that servers accept. */
-const MAX_TOKEN_LENGTH = 8_192
 /** Used when the response does not contain `expires_in`. */
 const DEFAULT_LIFETIME_MS = 300_000
+/** An assertion is valid for this long: the service accepts at most 60 s. */
+const ASSERTION_S = 60
 
 /** What a token request came to. `dateMs` is the server's time, if it has refused the request. */
 type Answer = Token | { readonly failure: TokenFailure; readonly dateMs?: number | undefined }
@@ -62,17 +67,15 @@ interface Fetch {
 export class Tokens implements Authorization {
   readonly #options: TokensOptions
   readonly #signer: Signer | LocalKey
-  readonly #serverName: string
   #known: TokenState
   #fetch: (Fetch & { readonly result: Promise<string | TokenFailure> }) | undefined
   #isClosed = false
 
   constructor(options: TokensOptions) {
-    const { key, settings, known } = options
+    const { settings, known } = options
     this.#options = options
     this.#known = known
-    this.#signer = key === undefined ? (settings.signer as Signer) : localKey(key)
-    this.#serverName = new URL(settings.authServer).host
+    this.#signer = settings.key === undefined ? (settings.signer as Signer) : localKey(settings.key)
   }
 
   authorization(): string | TokenFailure | Promise<string | TokenFailure> {
@@ -111,12 +114,6 @@ export class Tokens implements Authorization {
     this.#known.isRenewed = false
   }
 
-  async tryOnce(): Promise<string> {
-    const given = await this.authorization()
-    if (typeof given === 'string') return given
-    throw given.error
-  }
-
   abort(): void {
     const fetch = this.#fetch
     if (fetch === undefined) return
@@ -134,9 +131,8 @@ export class Tokens implements Authorization {
 
   #valid(): string | undefined {
     const { token } = this.#known
-    return token !== undefined && this.#options.clock.monotonic() < token.expiresMs
-      ? token.authorization
-      : undefined
+    if (token === undefined || this.#options.clock.monotonic() >= token.expiresMs) return undefined
+    return token.authorization
   }
 
   /** How long no token may be requested, in milliseconds. */
@@ -179,24 +175,19 @@ export class Tokens implements Authorization {
       const startedMs = clock.monotonic()
       known.startedMs.push(startedMs)
       if (known.startedMs.length > MAX_REQUESTS) known.startedMs.shift()
-      const { clientId, keyId, authServer: audience } = settings
-      const nowMs = clock.now() + skewMs
-      const assertion = signAssertion(this.#signer, { clientId, keyId, audience }, nowMs)
+      const assertion = signAssertion(this.#signer, settings, clock.now() + skewMs)
       const signing = within(assertion, timeoutMs, clock, 'the signer')
       fetch.cancel = signing.cancel
       const signed = await signing.result.catch((error) => this.#readSigningError(error))
       if (typeof signed !== 'string') return { failure: signed }
       if (fetch.isAborted) return { failure: this.#closed() }
       const leftMs = Math.max(1, Math.ceil(timeoutMs - (clock.monotonic() - startedMs)))
-      const response = await answerWithin(
-        (done) => {
-          fetch.cancel = this.#exchange(signed, leftMs, done)
-          return fetch.cancel
-        },
-        leftMs,
-        clock,
-      )
-      return this.#read(response, startedMs, [...signed.split('.'), clientId, keyId])
+      const secrets = [...signed.split('.'), settings.clientId, settings.keyId]
+      const start = (done: (response: Response) => void): Abort => {
+        fetch.cancel = this.#exchange(signed, leftMs, done)
+        return fetch.cancel
+      }
+      return this.#read(await answerWithin(start, leftMs, clock), startedMs, secrets)
     } catch (error) {
       // For instance from a clock that a test has mocked. The next request may succeed.
       return { failure: this.#failure('failed', `it failed (${nameOf(error)})`) }
@@ -205,41 +196,32 @@ export class Tokens implements Authorization {
 
   #readSigningError(error: unknown): TokenFailure {
     if (isInstance(error, SettingsError)) return this.#failure('settings', error.message)
+    const { clientId, keyId } = this.#options.settings
     const message = 'the assertion could not be signed'
-    if ('sign' in this.#signer) {
-      const { clientId, keyId } = this.#options.settings
-      const redact = redactor([clientId, keyId])
-      const cause = copyCause(error, redact)
-      const text = `${message}: ${printable(redact(describeCause(error)))}`
-      return this.#failure('failed', text, { code: 'auth', cause })
+    if ('import' in this.#signer) {
+      // Only the name of the error is used: its message may quote the key. A timeout does not mean a bad key, but a busy process.
+      const name = nameOf(error)
+      return this.#failure(name === TIMEOUT ? 'failed' : 'settings', `${message} (${name})`, { code: 'auth' })
     }
-    // Only the name of the error is used: its message may quote the key.
-    const name = nameOf(error)
-    // A timeout does not mean a bad key: a frozen or busy process may reach the time limit before it has signed.
-    return this.#failure(name === TIMEOUT ? 'failed' : 'settings', `${message} (${name})`, { code: 'auth' })
+    const redact = redactor([clientId, keyId])
+    const text = `${message}: ${printable(redact(describeCause(error)))}`
+    return this.#failure('failed', text, { code: 'auth', cause: copyCause(error, redact) })
   }
 
-  #exchange(assertion: string, timeoutMs: number, done: (response: Response) => void): Abort {
+  #exchange(client_assertion: string, timeoutMs: number, done: (response: Response) => void): Abort {
     const { settings, client, userAgent, clock } = this.#options
-    const body = new URLSearchParams({
-      grant_type: 'client_credentials',
-      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
-      client_assertion: assertion,
-      scope: settings.scope,
-    }).toString()
+    const { authServer, scope } = settings
+    const client_assertion_type = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+    const form = { grant_type: 'client_credentials', client_assertion_type, client_assertion, scope }
     const headers = {
       'Content-Type': 'application/x-www-form-urlencoded',
       Accept: 'application/json',
       'Accept-Encoding': 'identity',
       'User-Agent': userAgent,
     }
-    const request = { url: `${settings.authServer}/token`, headers, body, timeoutMs }
-    return exchange(
-      client,
-      { ...request, keptBytes: MAX_RESPONSE_BYTES, bodyMs: timeoutMs, closesConnection: false },
-      clock,
-      done,
-    )
+    const request = { url: `${authServer}/token`, headers, body: new URLSearchParams(form).toString() }
+    const limits = { timeoutMs, keptBytes: MAX_RESPONSE_BYTES, bodyMs: timeoutMs, closesConnection: false }
+    return exchange(client, { ...request, ...limits }, clock, done)
   }
 
   #read(response: Response, startedMs: number, secrets: readonly string[]): Answer {
@@ -249,26 +231,19 @@ export class Tokens implements Authorization {
       return { failure: this.#failure('failed', redact(describeCause(response.cause)), { cause }) }
     }
     const { status, headers } = response
-    const body = readObject(response.body)
+    const body = fieldsOf(response.body)
     const message = printable(redact(`[${status}] ${response.statusText}`))
     const waitMs = statedMs((name) => headerValue(headers, name), this.#options.clock.now())
-    switch (wordOf(status)) {
-      case 'delivered': {
-        const token = readToken(body, startedMs)
-        return (
-          token ?? {
-            failure: this.#failure('failed', `${message} without a usable access token`, { status }),
-          }
-        )
-      }
-      case 'failed':
-        return { failure: this.#failure('failed', message, { status, waitMs }) }
-      case 'limited':
-        return { failure: this.#failure('limited', message, { status, waitMs }) }
+    const word = wordOf(status)
+    if (word === 'delivered') {
+      const failure = this.#failure('failed', `${message} without a usable access token`, { status })
+      return readToken(body, startedMs) ?? { failure }
     }
+    if (word === 'failed' || word === 'limited')
+      return { failure: this.#failure(word, message, { status, waitMs }) }
     // Another request with the same settings would be refused too.
-    const error = printable(redact([body['error'], body['error_description']].filter(isText).join(': ')))
-    const text = error === '' ? message : `${message}: ${error}`
+    const reasons = [body['error'], body['error_description']].filter((one) => typeof one === 'string')
+    const text = [message, printable(redact(reasons.join(': ')))].filter((one) => one !== '').join(': ')
     const dateMs = parseHttpDate(headerValue(headers, 'date') ?? '')
     return { failure: this.#failure('settings', text, { status }), dateMs }
   }
@@ -283,18 +258,17 @@ export class Tokens implements Authorization {
     facts: { status?: number; waitMs?: number | undefined; code?: 'auth'; cause?: Error | undefined } = {},
   ): TokenFailure {
     const { status, waitMs, cause, code = word === 'settings' ? 'auth' : 'retries_exhausted' } = facts
-    const error = new DeliveryError(code, `no access token from ${this.#serverName}: ${message}`, {
-      ...(status !== undefined && { status }),
-      cause,
-    })
+    const { host } = new URL(this.#options.settings.authServer)
+    const request = { ...(status !== undefined && { status }), cause }
+    const error = new DeliveryError(code, `no access token from ${host}: ${message}`, request)
     return { word, error, waitMs }
   }
 }
 
-function readObject(text: string): Record<string, unknown> {
+/** The fields of a JSON object; none for other text. */
+function fieldsOf(text: string): Record<string, unknown> {
   try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+    return { ...JSON.parse(text) }
   } catch {
     return {}
   }
@@ -302,32 +276,73 @@ function readObject(text: string): Record<string, unknown> {
 
 function readToken(body: Record<string, unknown>, startedMs: number): Token | undefined {
   const { access_token: token, token_type: type, expires_in: expiresIn } = body
-  // Only visible ASCII characters are allowed in the header (RFC 6750, section 2.1).
-  if (!isText(token) || token.length > MAX_TOKEN_LENGTH || !/^[\x21-\x7e]+$/.test(token)) return undefined
-  if (type !== undefined && type !== null && !(isText(type) && /^bearer$/i.test(type))) return undefined
+  // Only visible ASCII characters are allowed in the header (RFC 6750, section 2.1), and servers do not accept longer ones.
+  if (typeof token !== 'string' || !/^[\x21-\x7e]{1,8192}$/.test(token)) return undefined
+  if (type !== undefined && type !== null && !/^bearer$/i.test(String(type))) return undefined
+  // RFC 6749 requires a number; some servers send a string.
+  const seconds = /^-?\d+(?:\.\d+)?$/.test(String(expiresIn)) ? Number(expiresIn) : Number.NaN
+  const lifetimeMs = Number.isFinite(seconds) ? seconds * 1_000 : DEFAULT_LIFETIME_MS
   // The lifetime is counted from the start of the request, because the token may have been issued at any time after it.
-  const lifetimeMs = readLifetimeMs(expiresIn)
   const expiresMs = startedMs + lifetimeMs - Math.min(lifetimeMs / 4, MARGIN_MS)
   return { authorization: `Bearer ${token}`, startedMs, expiresMs, isAccepted: false }
-}
-
-/** Reads `expires_in`, in seconds. RFC 6749 requires a number; some servers send a string. */
-function readLifetimeMs(expiresIn: unknown): number {
-  const seconds = isText(expiresIn) && /^-?\d{1,15}$/.test(expiresIn) ? Number(expiresIn) : expiresIn
-  return typeof seconds === 'number' && Number.isFinite(seconds) ? seconds * 1_000 : DEFAULT_LIFETIME_MS
 }
 
 function nameOf(error: unknown): string {
   return isInstance(error, Error) ? error.name : typeof error
 }
 
-function isText(value: unknown): value is string {
-  return typeof value === 'string'
+function printable(text: string): string {
+  const shown = text.slice(0, 300).replace(/[^\x20-\x7e]/g, ' ')
+  return shown.trimEnd()
 }
 
-function printable(text: string): string {
-  return text
-    .slice(0, 300)
-    .replace(/[^\x20-\x7e]/g, ' ')
-    .trimEnd()
+/** A private key in this process, imported with the first assertion. */
+type LocalKey = ReturnType<typeof localKey>
+
+export function localKey(key: PrivateKey) {
+  let imported: Awaited<ReturnType<typeof importPKCS8>> | undefined
+  return {
+    // Keeps the key and not the promise: on Cloudflare Workers, a promise that an ended request made never settles.
+    async import() {
+      imported ??= 'ready' in key ? await key.ready : key.check(await importPKCS8(key.pem, 'RS256'))
+      // jose recognises a key by `Symbol.toStringTag`, which the keys of Node.js 16 do not have.
+      if (Object.prototype.toString.call(imported) === '[object Object]') {
+        Object.defineProperty(imported, Symbol.toStringTag, { value: 'CryptoKey' })
+      }
+      return imported
+    },
+  }
+}
+
+/**
+ * Returns a signed assertion in the compact form of a JWS.
+ *
+ * @param settings `keyId` is used unless the signer has one of its own.
+ * @param nowMs The token server's time in milliseconds since the epoch; a finite number.
+ * @see RFC 7515, section 3.1; RFC 7523, section 3
+ */
+export async function signAssertion(
+  signer: Signer | LocalKey,
+  settings: Pick<ResolvedOAuthSettings, 'clientId' | 'keyId' | 'authServer'>,
+  nowMs: number,
+): Promise<string> {
+  const { clientId, keyId, authServer: audience } = settings
+  const iat = Math.floor((nowMs - TOLERANCE_MS) / 1_000)
+  // The id must be unique across all processes.
+  const times = { iat, exp: iat + ASSERTION_S, jti: platform.randomId() }
+  const payload = JSON.stringify({ iss: clientId, sub: clientId, aud: audience, ...times })
+  const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
+  if ('import' in signer) {
+    // SignJWT would copy the claims with `structuredClone`, which needs Node.js 17.
+    return new CompactSign(bytes(payload))
+      .setProtectedHeader({ alg: 'RS256', typ: 'JWT', kid: keyId })
+      .sign(await signer.import())
+  }
+  // jose cannot do that: it needs the key, which a `Signer` does not hand out.
+  const header = { alg: signer.algorithm, typ: 'JWT', kid: signer.keyId ?? keyId }
+  const signed = `${encode(JSON.stringify(header))}.${encode(payload)}`
+  const signature: unknown = await signer.sign(bytes(signed))
+  // The token server would refuse anything else without a clear reason.
+  if (ArrayBuffer.isView(signature)) return `${signed}.${encode(signature as Uint8Array)}`
+  throw new TypeError('the signer did not return a Uint8Array')
 }

@@ -25,7 +25,7 @@ export interface VerifyOptions {
   readonly url: string
   readonly settings: Pick<ResolvedSettings, 'disable'>
   readonly state: { readonly isClosed: boolean }
-  readonly credentials: string | Pick<Authorization, 'tryOnce'>
+  readonly credentials: string | Pick<Authorization, 'authorization'>
   readonly transport: Pick<Transport, 'verify'>
   readonly clock: Pick<Clock, 'hold'>
 }
@@ -47,13 +47,9 @@ export async function verify(options: VerifyOptions): Promise<Verification> {
 }
 
 async function ask({ url, state, credentials, transport }: VerifyOptions): Promise<Verification> {
-  let authorization: string | undefined
-  let tokenProblem: string | undefined
-  try {
-    authorization = typeof credentials === 'string' ? credentials : await credentials.tryOnce()
-  } catch (error) {
-    tokenProblem = describeCause(error)
-  }
+  const given = typeof credentials === 'string' ? credentials : await credentials.authorization()
+  const [authorization, tokenProblem] =
+    typeof given === 'string' ? [given, undefined] : [undefined, describeCause(given.error)]
   // The client may have been closed while the token was fetched.
   if (state.isClosed) throw new Error('the client was closed')
   const { status, problem } = await transport.verify(authorization)

@@ -6,6 +6,7 @@ import type { Scope } from '../message/scope.ts'
 import { Log, type Logger } from '../runtime/log.ts'
 import type { Spool } from './journal.ts'
 import { describeUnknownNames, KILL_SWITCHES } from './names.ts'
+import { type PrivateKey, readPrivateKey } from './private-key.ts'
 import {
   ownReader,
   readBoolean,
@@ -61,7 +62,6 @@ interface Derived {
 
 export interface ResolvedSettings extends Defaulted, Optional, Derived {}
 
-/** `clientKey` is not checked yet. The code in src/auth does that, later in the constructor. */
 export type ResolvedOAuthSettings = {
   readonly [Name in Exclude<
     keyof OAuthSettings,
@@ -69,6 +69,8 @@ export type ResolvedOAuthSettings = {
   >]-?: Exclude<OAuthSettings[Name], undefined>
 } & Pick<Optional, 'httpClient'> & {
     readonly clientKey: OAuthSettings['clientKey']
+    /** What signs: one of the two. */
+    readonly key: PrivateKey | undefined
     readonly signer: Signer | undefined
     readonly maxRetries: number | undefined
   }
@@ -195,6 +197,7 @@ function readOAuth(value: unknown, authServer: string): ResolvedOAuthSettings | 
         ? undefined
         : readInteger('oauthSettings.maxRetries', retries, OAUTH_SETTINGS.maxRetries),
     httpClient: readHttpClient('oauthSettings.httpClient', read('httpClient')),
+    key: signer === undefined ? readPrivateKey(clientKey) : undefined,
   }
   return Object.freeze(resolved)
 }

@@ -1,5 +1,4 @@
 import { Analytics } from '../analytics.ts'
-import { readPrivateKey } from '../auth/private-key.ts'
 import type { Seams } from '../core/create.ts'
 import { claimOwner, type Owner } from '../core/owner.ts'
 import { createShared } from '../core/service.ts'
@@ -114,11 +113,8 @@ export function perRequest<Events = AnyEvents, User = UserTraits, Group = GroupT
 function check(settings: AnalyticsSettings): ResolvedSettings {
   try {
     const resolved = resolveSettings(settings)
-    const { spool, oauthSettings: oauth } = resolved
-    if (spool !== undefined)
-      throw new SettingsError('spool', 'it serves one client, not one for each request')
-    if (oauth !== undefined && oauth.signer === undefined) readPrivateKey(oauth.clientKey)
-    return resolved
+    if (resolved.spool === undefined) return resolved
+    throw new SettingsError('spool', 'it serves one client, not one for each request')
   } catch (error) {
     throw fromCaller(error, perRequest)
   }

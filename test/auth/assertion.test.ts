@@ -1,12 +1,12 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader, exportJWK, importJWK, importPKCS8, jwtVerify } from 'jose'
 import { expect, test } from 'vitest'
-import { localKey, signAssertion } from '../../src/auth/assertion.ts'
-import { readPrivateKey } from '../../src/auth/private-key.ts'
+import { localKey, signAssertion } from '../../src/auth/tokens.ts'
+import { readPrivateKey } from '../../src/settings/private-key.ts'
 import type { Signer } from '../../src/settings/signer.ts'
 
 const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
-const CLAIMS = { clientId: 'client_Zürich', keyId: 'key-7', audience: 'https://oauth2.example.test' }
+const CLAIMS = { clientId: 'client_Zürich', keyId: 'key-7', authServer: 'https://oauth2.example.test' }
 
 function createSigner() {
   const signer = localKey(readPrivateKey(privateKey))
@@ -18,13 +18,13 @@ test('an assertion is signed with RS256 and names client, audience and key', asy
 
   const { payload, protectedHeader } = await jwtVerify(assertion, publicKey, {
     algorithms: ['RS256'],
-    audience: CLAIMS.audience,
+    audience: CLAIMS.authServer,
     issuer: CLAIMS.clientId,
     subject: CLAIMS.clientId,
     requiredClaims: ['iat', 'exp', 'jti'],
   })
   expect(protectedHeader).toEqual({ alg: 'RS256', typ: 'JWT', kid: 'key-7' })
-  expect(payload.aud).toBe(CLAIMS.audience)
+  expect(payload.aud).toBe(CLAIMS.authServer)
 })
 
 test('iat and exp are integers, at most 60 s apart, around the given moment', async () => {
@@ -82,19 +82,4 @@ test('an external signer names its algorithm and its key, and gets the bytes to 
   const { protectedHeader } = await jwtVerify(assertion, await importJWK(jwk, 'ES256'))
   expect(protectedHeader).toEqual({ alg: 'ES256', typ: 'JWT', kid: 'kms/7' })
   expect(seen).toEqual([assertion.slice(0, assertion.lastIndexOf('.'))])
-})
-
-test.each([
-  ['RS256', 256, 255],
-  ['PS512', 512, 2_049],
-  ['ES256', 64, 71],
-  ['ES384', 96, 104],
-  ['ES512', 132, 139],
-  ['EdDSA', 64, 63],
-])('a signature of %s may have %i bytes, but not %i', async (algorithm, right, wrong) => {
-  const signWith = (bytes: number) =>
-    signAssertion({ algorithm, sign: async () => new Uint8Array(bytes) }, CLAIMS, Date.now())
-
-  await expect(signWith(right)).resolves.toMatch(/^[\w-]+\.[\w-]+\.[\w-]+$/)
-  await expect(signWith(wrong)).rejects.toThrow(`returned ${wrong} bytes; a signature of ${algorithm} has`)
 })

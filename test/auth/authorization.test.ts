@@ -15,10 +15,6 @@ function recorded(): Authorization & { readonly calls: string[] } {
       calls.push('authorization')
       return 'Bearer token'
     },
-    async tryOnce() {
-      calls.push('try')
-      return 'Bearer trial'
-    },
     accepted: (authorization) => calls.push(`accepted ${authorization}`),
     renew(authorization) {
       calls.push(`renew ${authorization}`)
@@ -54,26 +50,17 @@ test('the code for tokens is loaded once, at construction, and every call is pas
     'Bearer token',
   ])
   expect(credentials.authorization()).toBe('Bearer token')
-  expect(await credentials.tryOnce()).toBe('Bearer trial')
   credentials.accepted('Bearer token')
   expect(credentials.renew('Bearer token')).toBe(true)
   credentials.abort()
   credentials.close()
 
   expect(loads).toBe(1)
-  expect(loaded.calls.slice(3)).toEqual([
-    'try',
-    'accepted Bearer token',
-    'renew Bearer token',
-    'abort',
-    'close',
-  ])
+  expect(loaded.calls.slice(3)).toEqual(['accepted Bearer token', 'renew Bearer token', 'abort', 'close'])
 })
 
 test('calls before the code is loaded do nothing, and a failed load causes no unhandled rejection', async () => {
-  const credentials = new LazyAuthorization(() => {
-    throw new Error('Cannot find module')
-  })
+  const credentials = new LazyAuthorization(() => Promise.reject(new Error('Cannot find module')))
 
   credentials.accepted('Bearer token')
   credentials.abort()
@@ -109,6 +96,4 @@ test('when the code cannot be loaded, who asks is told, and later calls load it 
     error: { code: 'auth', message: 'the code for OAuth could not be loaded: Cannot find module' },
   })
   expect(await credentials.authorization()).toBe('Bearer token')
-  const broken = new LazyAuthorization(() => Promise.reject(new Error('no such chunk')))
-  await expect(broken.tryOnce()).rejects.toThrow('could not be loaded: no such chunk')
 })

@@ -1,8 +1,8 @@
 import { type KeyObject, verify } from 'node:crypto'
-import { localKey, signAssertion } from '../../src/auth/assertion.ts'
-import { readPrivateKey } from '../../src/auth/private-key.ts'
+import { localKey, signAssertion } from '../../src/auth/tokens.ts'
+import { readPrivateKey } from '../../src/settings/private-key.ts'
 
-const CLAIMS = { clientId: 'client', keyId: 'key-7', audience: 'https://oauth2.example.test' }
+const CLAIMS = { clientId: 'client', keyId: 'key-7', authServer: 'https://oauth2.example.test' }
 
 /** Signs `times` assertions with one key, and returns for each whether its signature is valid. */
 export async function signsWith(key: unknown, publicKey: KeyObject, times = 1): Promise<boolean[]> {

@@ -1,10 +1,10 @@
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { createAuthorization, type TokenFailure, type TokenState } from '../../src/auth/authorization.ts'
-import { readPrivateKey } from '../../src/auth/private-key.ts'
 import { Tokens, type TokensOptions } from '../../src/auth/tokens.ts'
 import type { HTTPClient, HTTPClientRequest, HTTPResponse } from '../../src/http/client.ts'
 import { FetchHTTPClient } from '../../src/http/fetch-client.ts'
+import { readPrivateKey } from '../../src/settings/private-key.ts'
 import { resolveSettings } from '../../src/settings/resolve.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'
 import { CLIENT_ID, CLIENT_KEY, KEY_ID } from '../support/token-server.ts'
@@ -70,7 +70,6 @@ class TokenServer {
   client(options: Partial<TokensOptions> = {}): Tokens {
     return new Tokens({
       settings: { ...this.#settings, ...options.settings },
-      key: undefined,
       client: this.#client,
       timeoutMs: 10_000,
       userAgent: 'trackpost/test',
@@ -613,7 +612,7 @@ describe('signing', () => {
   test('a key of this process that is not ready in time is a failure, and no mistake of the settings', async () => {
     const server = new TokenServer()
     const key = { ready: new Promise(() => {}) as never }
-    const seen = watch(server.client({ key }).authorization())
+    const seen = watch(server.client({ settings: server.with({ key }) }).authorization())
 
     await server.clock.advance(10_000)
 
@@ -628,7 +627,9 @@ describe('signing', () => {
     const server = new TokenServer()
     server.reply = token('tok')
 
-    expect(await server.client({ key: readPrivateKey(CLIENT_KEY) }).authorization()).toBe('Bearer tok')
+    const tokens = server.client({ settings: server.with({ key: readPrivateKey(CLIENT_KEY) }) })
+
+    expect(await tokens.authorization()).toBe('Bearer tok')
   })
 })
 
@@ -644,7 +645,6 @@ describe('closing', () => {
     expect(server.last.request.signal?.aborted).toBe(true)
     expect(seen.failure).toMatchObject({ word: 'failed', error: { code: 'auth' } })
     expect(tokens.authorization()).toMatchObject({ word: 'failed', error: { code: 'auth' } })
-    await expect(tokens.tryOnce()).rejects.toThrow('the client was closed')
     expect(server.asked).toHaveLength(1)
     expect(clock.timerCount).toBe(0)
   })
@@ -709,21 +709,6 @@ describe('closing', () => {
 
     expect(seen.value).toBe('Bearer second')
     expect(other.authorization()).toBe('Bearer second')
-  })
-})
-
-describe('a trial (tryOnce)', () => {
-  test('uses the present token, or fetches one, and tells why there is none', async () => {
-    const { server, tokens } = await start()
-    server.reply = down
-    await expect(tokens.tryOnce()).rejects.toMatchObject({
-      message: 'no access token from oauth2.example.test: [503]',
-    })
-    server.reply = token('first')
-    expect(await tokens.tryOnce()).toBe('Bearer first')
-
-    expect(await tokens.tryOnce()).toBe('Bearer first')
-    expect(server.asked).toHaveLength(2)
   })
 })
 

@@ -4,6 +4,7 @@ import { KILL_SWITCHES } from '../../src/settings/names.ts'
 import { resolveSettings } from '../../src/settings/resolve.ts'
 import { type NamesOf, OAUTH_SETTINGS, SETTINGS } from '../../src/settings/schema.ts'
 import type { AnalyticsSettings } from '../../src/settings/settings.ts'
+import { CLIENT_PEM } from '../support/token-server.ts'
 
 const SETTING_NAMES = Object.keys(SETTINGS)
 
@@ -304,7 +305,12 @@ describe('B64: unknown names', () => {
   beforeEach(() => emitWarning.mockClear())
 
   test('are reported in one warning with the names that exist, and never throw', () => {
-    const oauthSettings = { clientId: 'c', clientKey: 'k', keyId: 'i', authSever: 'https://staging.example' }
+    const oauthSettings = {
+      clientId: 'c',
+      clientKey: CLIENT_PEM,
+      keyId: 'i',
+      authSever: 'https://staging.example',
+    }
 
     const resolved = resolveWith({ timeout: 5_000, url: 'x', retries: 3, flushat: 5, oauthSettings })
 

@@ -1,11 +1,22 @@
+import { SettingsError } from '../errors/errors.ts'
 import { platform } from '../runtime/platform.node.ts'
-import { type CryptoKey, checkBits, checkCryptoKey, MIN_BITS, refuse } from './crypto-key.ts'
 
-/** A private key that was checked: PKCS#8 as PEM text, or a `CryptoKey` that can sign. */
-export type PrivateKey = { readonly pem: string } | { readonly ready: CryptoKey }
+/** Web Crypto's `CryptoKey`. The types of Node.js have no global of that name. */
+export type CryptoKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>
+
+/**
+ * A private key: a `CryptoKey` that can sign, or PKCS#8 as PEM text. Runtimes that cannot parse PEM text synchronously check the size
+ * of the key only when it has been imported.
+ */
+export type PrivateKey =
+  | { readonly ready: CryptoKey }
+  | { readonly pem: string; readonly check: (imported: CryptoKey) => CryptoKey }
 
 /** Longer text is not read: the PEM text of a key of 16,384 bits has less than half of this length. */
 const MAX_PEM_LENGTH = 32_768
+/** The least number of bits of an RSA key. @see RFC 7518, section 3.3 */
+const MIN_BITS = 2_048
+const ALGORITHM = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' }
 
 /** How error messages describe a key that cannot be used, by its kind. */
 const KINDS: Record<string, string> = {
@@ -27,9 +38,7 @@ export function readPrivateKey(value: unknown): PrivateKey {
     return refuse(value instanceof Uint8Array ? 'a buffer; pass its text' : typeof value)
   }
   if (key.type !== 'private') return refuse(`a ${key.type} key`)
-  if (typeof key.export === 'function') {
-    return readPem(String(key.export({ type: 'pkcs8', format: 'pem' })))
-  }
+  if (typeof key.export === 'function') return readPem(String(key.export({ type: 'pkcs8', format: 'pem' })))
   return { ready: checkCryptoKey(value as CryptoKey) }
 }
 
@@ -44,7 +53,7 @@ function readPem(text: string): PrivateKey {
   const { type = 'rsa', bits = MIN_BITS, pem } = key
   if (type !== 'rsa') return refuse(KINDS[type] ?? 'a key that is not RSA')
   checkBits(bits)
-  return { pem }
+  return { pem, check: checkCryptoKey }
 }
 
 /** Returns the private key in `text` as PEM text with lines of 64 characters, which some libraries require. */
@@ -63,7 +72,27 @@ function toWellFormed(text: string): string {
   const base64 = body.replace(/[- ]/g, '')
   if (!/^[A-Za-z0-9+/]*={0,2}$/.test(base64)) refuse('PEM text whose base64 is damaged')
   if (label.startsWith('EC')) refuse(KINDS['ec'] as string)
-  return [`-----BEGIN ${label}-----`, ...(base64.match(/.{1,64}/g) ?? []), `-----END ${label}-----`, ''].join(
-    '\n',
+  const lines = base64.match(/.{1,64}/g) ?? []
+  return [`-----BEGIN ${label}-----`, ...lines, `-----END ${label}-----`, ''].join('\n')
+}
+
+function checkCryptoKey(key: CryptoKey): CryptoKey {
+  const { name, hash, modulusLength } = (key.algorithm ?? {}) as RsaHashedKeyAlgorithm
+  if (name !== ALGORITHM.name || hash?.name !== ALGORITHM.hash || !key.usages?.includes('sign')) {
+    return refuse(`a CryptoKey that cannot sign with ${ALGORITHM.name} and ${ALGORITHM.hash}`)
+  }
+  checkBits(modulusLength)
+  return key
+}
+
+function checkBits(bits: number): void {
+  if (!(bits >= MIN_BITS)) refuse(`a key of ${bits} bits; it needs ${MIN_BITS} or more`)
+}
+
+/** @param got Describes the value that was given. */
+function refuse(got: string): never {
+  throw new SettingsError(
+    'oauthSettings.clientKey',
+    `expected an RSA private key as PEM text, KeyObject or CryptoKey, got ${got}`,
   )
 }

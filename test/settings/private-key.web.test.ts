@@ -1,8 +1,8 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { expect, test, vi } from 'vitest'
-import { readPrivateKey } from '../../src/auth/private-key.ts'
 import { SettingsError } from '../../src/errors/errors.ts'
-import { signsWith } from './support.ts'
+import { readPrivateKey } from '../../src/settings/private-key.ts'
+import { signsWith } from '../auth/support.ts'
 
 // The build for edge runtimes, which do not have node:crypto, also uses platform.web.ts.
 vi.mock('../../src/runtime/platform.node.ts', () => import('../../src/runtime/platform.web.ts'))

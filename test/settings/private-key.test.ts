@@ -1,9 +1,9 @@
 import { createPublicKey, createSecretKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { readPrivateKey } from '../../src/auth/private-key.ts'
 import { SettingsError } from '../../src/errors/errors.ts'
-import { signsWith } from './support.ts'
+import { readPrivateKey } from '../../src/settings/private-key.ts'
+import { signsWith } from '../auth/support.ts'
 
 const { privateKey: rsa, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const { privateKey: smallRsa } = generateKeyPairSync('rsa', { modulusLength: 1024 })
