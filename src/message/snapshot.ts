@@ -28,7 +28,7 @@ interface State {
  *
  * @param limit Maximum bytes of `value` as JSON. Default: 32,768.
  * @throws DeliveryError with the code `unserializable` for more than 500 levels; `too_large` when there are more than `limit`
- * values, or a string has more than `limit` characters.
+ * values, or a string or a typed array is longer than `limit`.
  */
 export function snapshot(value: unknown, limit = DEFAULT_LIMIT): unknown {
   return copy(value, '', { limit, ancestors: [], values: 0 })
@@ -39,6 +39,10 @@ function copy(value: unknown, key: string | number, state: State): unknown {
   const type = typeof value
   if (value === null || (type !== 'object' && type !== 'function' && type !== 'bigint')) {
     return copyAsIs(value, state)
+  }
+  // Each byte becomes several characters; each number of 8 bytes at least 4.
+  if (ArrayBuffer.isView(value) && value.byteLength > 2 * state.limit) {
+    throw new DeliveryError('too_large', `an array of ${value.byteLength} bytes`)
   }
   const { toJSON } = value as { toJSON?: unknown }
   if (typeof toJSON !== 'function') return copyAsIs(value, state)

@@ -171,6 +171,15 @@ describe('the limits', () => {
     )
   })
 
+  test('a long typed array is refused before its elements are read, at any depth', () => {
+    for (const bytes of [new Uint8Array(65_537), Buffer.alloc(65_537), new Float64Array(9_000)]) {
+      expect(() => snapshot({ upload: [{ bytes }] })).toThrow(
+        expect.objectContaining({ code: 'too_large', message: `an array of ${bytes.byteLength} bytes` }),
+      )
+    }
+    expect(snapshot(new Uint8Array([7, 8]))).toEqual({ 0: 7, 1: 8 })
+  })
+
   test('a toJSON that always returns another object is refused', () => {
     const endless: { toJSON: () => unknown } = { toJSON: () => ({ more: { toJSON: endless.toJSON } }) }
 
