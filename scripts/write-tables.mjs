@@ -70,7 +70,7 @@ const LIMITS = [
   ['bytes of a response in errors and events', 'EXCERPT_BYTES', grouped],
   ['time of `closeAndFlush()` without a `timeout`', 'CLOSE_TIMEOUT_MS', seconds],
   ['time of `closeOn` without a `timeout`', 'CLOSE_ON_TIMEOUT_MS', seconds],
-  ['lifetime of an assertion of OAuth', 'LIFETIME_S', (value) => `${value} s`],
+  ['lifetime of an assertion of OAuth', 'ASSERTION_S', (value) => `${value} s`],
   ['bits of a private key, at least', 'MIN_BITS', grouped],
   ['messages of a file of the spool', 'MAX_FILE_MESSAGES', grouped],
   ['time until files of the spool are synced', 'SYNC_MS', seconds],

@@ -13,8 +13,8 @@ import type {
 import type { Callback, Context } from './context.ts'
 
 /**
- * The six calls of a client. A call queues its event, which is delivered in the background. A test double can implement this
- * interface too.
+ * The six calls of a client. A call queues its event, which is delivered in the background; its `callback` is called once with the
+ * outcome, after the call has returned. A test double can implement this interface too.
  *
  * @typeParam Events Maps event names to the types of their properties; `undefined` means no properties. Default: any names and
  * properties.
@@ -26,8 +26,7 @@ export interface Tracker<Events = AnyEvents, User = UserTraits, Group = GroupTra
   /**
    * Records who a user is.
    *
-   * @param callback Called once with the outcome of the event, after this call has returned.
-   * @throws DeliveryError with the code `invalid` for bad arguments, only when `strict` is set.
+   * @throws DeliveryError with the code `invalid` for bad arguments, only when `strict` is set. So do the other calls.
    * @example
    * analytics.identify({ userId: 'ada', traits: { email: 'ada@example.com', plan: 'pro' } })
    */
@@ -35,8 +34,6 @@ export interface Tracker<Events = AnyEvents, User = UserTraits, Group = GroupTra
   /**
    * Records an action of a user.
    *
-   * @param callback Called once with the outcome of the event, after this call has returned.
-   * @throws DeliveryError with the code `invalid` for bad arguments, only when `strict` is set.
    * @example
    * analytics.track({ userId: 'ada', event: 'Signed Up' }, (error, ctx) => {
    *   if (error) console.error(error.code, error.message)
@@ -46,8 +43,6 @@ export interface Tracker<Events = AnyEvents, User = UserTraits, Group = GroupTra
   /**
    * Records a page view.
    *
-   * @param callback Called once with the outcome of the event, after this call has returned.
-   * @throws DeliveryError with the code `invalid` for bad arguments, only when `strict` is set.
    * @example
    * analytics.page({ anonymousId: 'v-17', name: 'Pricing', properties: { url: 'https://shop.example/pricing' } })
    */
@@ -55,8 +50,6 @@ export interface Tracker<Events = AnyEvents, User = UserTraits, Group = GroupTra
   /**
    * Records a view of a mobile screen.
    *
-   * @param callback Called once with the outcome of the event, after this call has returned.
-   * @throws DeliveryError with the code `invalid` for bad arguments, only when `strict` is set.
    * @example
    * analytics.screen({ userId: 'ada', name: 'Basket' })
    */
@@ -64,8 +57,6 @@ export interface Tracker<Events = AnyEvents, User = UserTraits, Group = GroupTra
   /**
    * Records that a user belongs to a company or team.
    *
-   * @param callback Called once with the outcome of the event, after this call has returned.
-   * @throws DeliveryError with the code `invalid` for bad arguments, only when `strict` is set.
    * @example
    * analytics.group({ userId: 'ada', groupId: 'analytical-engines', traits: { employees: 2 } })
    */
@@ -73,8 +64,6 @@ export interface Tracker<Events = AnyEvents, User = UserTraits, Group = GroupTra
   /**
    * Records that two identities are one user.
    *
-   * @param callback Called once with the outcome of the event, after this call has returned.
-   * @throws DeliveryError with the code `invalid` for bad arguments, only when `strict` is set.
    * @example
    * analytics.alias({ previousId: 'v-17', userId: 'ada' })
    */
@@ -83,50 +72,28 @@ export interface Tracker<Events = AnyEvents, User = UserTraits, Group = GroupTra
 
 /**
  * The six calls as promises. Their events are sent at the end of the turn of the event loop, together in one request, without
- * waiting for `flushAt` or `flushInterval`.
+ * waiting for `flushAt` or `flushInterval`. A promise resolves to the context when its event is delivered, and rejects with a
+ * `DeliveryError` when it is not.
  *
  * Handle rejections: an unhandled rejection ends a Node.js process. Where you do not need the outcome, call
  * `analytics.track(...)` instead.
+ *
+ * @example
+ * export async function handler(request) {
+ *   await analytics.promises.track({ userId: request.userId, event: 'Order Completed' })
+ * }
  */
 export interface TrackerPromises<Events = AnyEvents, User = UserTraits, Group = GroupTraits, Who = Identity> {
-  /**
-   * Like `identify`.
-   *
-   * @returns Resolves to the context when the event is delivered; rejects with a `DeliveryError` when it is not.
-   */
+  /** Like `identify`, with the outcome of the event. */
   identify(params: IdentifyParams<User, Who>): Promise<Context>
-  /**
-   * Like `track`.
-   *
-   * @returns Resolves to the context when the event is delivered; rejects with a `DeliveryError` when it is not.
-   * @example
-   * export async function handler(request) {
-   *   await analytics.promises.track({ userId: request.userId, event: 'Order Completed' })
-   * }
-   */
+  /** Like `track`, with the outcome of the event. */
   track<Name extends EventName<Events>>(params: TrackParams<Events, Name, Who>): Promise<Context>
-  /**
-   * Like `page`.
-   *
-   * @returns Resolves to the context when the event is delivered; rejects with a `DeliveryError` when it is not.
-   */
+  /** Like `page`, with the outcome of the event. */
   page(params: PageParams<Who>): Promise<Context>
-  /**
-   * Like `screen`.
-   *
-   * @returns Resolves to the context when the event is delivered; rejects with a `DeliveryError` when it is not.
-   */
+  /** Like `screen`, with the outcome of the event. */
   screen(params: ScreenParams<Who>): Promise<Context>
-  /**
-   * Like `group`.
-   *
-   * @returns Resolves to the context when the event is delivered; rejects with a `DeliveryError` when it is not.
-   */
+  /** Like `group`, with the outcome of the event. */
   group(params: GroupParams<Group, Who>): Promise<Context>
-  /**
-   * Like `alias`.
-   *
-   * @returns Resolves to the context when the event is delivered; rejects with a `DeliveryError` when it is not.
-   */
+  /** Like `alias`, with the outcome of the event. */
   alias(params: AliasParams): Promise<Context>
 }

@@ -58,29 +58,26 @@ export interface AnalyticsSettings {
   httpRequestTimeout?: number | undefined
   /**
    * With `true`, no request is sent. Plugins still run, and events count as delivered for callbacks, promises and listeners. A
-   * function is called for every event, for example to ask for the user's consent: the event is sent only if the function
-   * returns `false`. If it throws or does not return a boolean, the event is not sent, and there is a warning. Events that were
-   * already queued are sent. Default: `false`.
+   * function decides about each event that is tracked: it is sent only if the function returns `false`. If it throws or returns
+   * no boolean, the event is not sent, and there is a warning. Default: `false`.
    *
    * @example
    * new Analytics({ writeKey, disable: () => !consent.isGiven })
    */
   disable?: boolean | (() => boolean) | undefined
   /**
-   * Additional headers of every request that sends events, for example for a gateway in front of the service. Requests for
-   * access tokens do not have these headers. Headers that the client or HTTP itself sets, such as `Authorization`,
-   * `Content-Type` and `User-Agent`, are refused. A value has up to 8,192 visible ASCII characters, with spaces only between
-   * them. Default: none.
+   * Additional headers of every request that sends events, for example for a gateway; not of requests for access tokens. Headers
+   * that the client or HTTP sets, such as `Authorization` and `User-Agent`, are refused. A value has up to 8,192 visible ASCII
+   * characters, with spaces only between them. Default: none.
    *
    * @example
    * new Analytics({ writeKey, host: 'https://gateway.example/tracking', headers: { 'X-Api-Key': process.env.GATEWAY_KEY } })
    */
   headers?: Readonly<Record<string, string>> | undefined
   /**
-   * With `'gzip'`, request bodies are compressed, outside the main thread if the runtime can: about a tenth of the bytes, for a
-   * little more CPU time. Limits count uncompressed bytes. A body that does not become smaller is sent uncompressed. After the
-   * service has responded with 415, or a body could not be compressed, all bodies are sent uncompressed, with one warning. Your
-   * own `httpClient` must accept bytes, see {@link ByteHTTPClient}. Default: `'none'`.
+   * With `'gzip'`, request bodies are compressed: about a tenth of the bytes, for a little more CPU time. Limits count
+   * uncompressed bytes. After a 415, or when a body could not be compressed, all bodies are sent uncompressed, with one warning.
+   * Your own `httpClient` must accept bytes, see {@link ByteHTTPClient}. Default: `'none'`.
    */
   compress?: 'none' | 'gzip' | undefined
   /**
@@ -121,8 +118,8 @@ export interface AnalyticsSettings {
    */
   maxBodyBytes?: number | undefined
   /**
-   * Maximum number of requests in flight. With 1, batches arrive in strict order, and in a longer outage every second
-   * request has no events, to find out whether the oldest events make the service fail. Default: 4; 1 to 1,000 requests.
+   * Maximum number of requests in flight. With 1, batches arrive in order while requests succeed; after a failure no order is
+   * promised. Default: 4; 1 to 1,000 requests.
    */
   maxConcurrentRequests?: number | undefined
   /** Longest time for which events are retried; after it, they fail with `deadline`. Default: 43,200; 1 to 2,147,483 s. */
@@ -158,9 +155,9 @@ export interface AnalyticsSettings {
    */
   waitUntil?: ((promise: Promise<unknown>) => void) | undefined
   /**
-   * How long a process that has nothing else to do stays alive to deliver the waiting events. With 0, the process ends at once,
-   * and these events fail with `shutdown_timeout`. A request under way also keeps the process alive, for at most
-   * `httpRequestTimeout`. Default: 5,000; 0 to 2,147,483,647 ms.
+   * How long a process that has nothing else to do stays alive to deliver the waiting events, which then fail with
+   * `shutdown_timeout`; 0: not at all. A request under way also keeps it alive, for at most `httpRequestTimeout`. Default: 5,000;
+   * 0 to 2,147,483,647 ms.
    */
   exitTimeout?: number | undefined
 }
