@@ -1,9 +1,8 @@
 const REFUSED = [Map, Set, Date, Error, Number, String, Boolean] as const
-const REFUSED_NAMES = new Set<string>(REFUSED.map(({ name }) => name))
 
 /**
  * Whether a field that takes an object accepts `value`. Object literals, class instances and objects without a prototype are
- * accepted, from any realm. Arrays, functions, Maps, Sets, Dates, Errors and boxed primitives are not.
+ * accepted. Arrays, functions, Maps, Sets, Dates, Errors and boxed primitives are not.
  */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
@@ -26,22 +25,13 @@ export function describe(value: unknown): string {
   return name === 'Map' || name === 'Set' ? `a ${name}` : `a ${name} object`
 }
 
-/** The milliseconds since the epoch of a Date of any realm; `undefined` for an invalid Date and for any other value. */
+/** The milliseconds since the epoch of a Date; `undefined` for an invalid Date and for any other value. */
 export function dateMs(value: unknown): number | undefined {
-  // A fast path: for a string, the call below would throw, and exceptions are slow.
-  if (typeof value !== 'object') return undefined
-  try {
-    // Reads the internal slot of a Date of any realm. Throws for other objects.
-    const ms = Date.prototype.getTime.call(value)
-    return Number.isNaN(ms) ? undefined : ms
-  } catch {
-    return undefined
-  }
+  if (!(value instanceof Date)) return undefined
+  const ms = value.getTime()
+  return Number.isNaN(ms) ? undefined : ms
 }
 
 function refusedName(value: object): string | undefined {
-  for (const type of REFUSED) if (value instanceof type) return type.name
-  // For an object of another realm (`node:vm`, Jest), `instanceof` is false.
-  const tag = Object.prototype.toString.call(value).slice(8, -1)
-  return REFUSED_NAMES.has(tag) ? tag : undefined
+  return REFUSED.find((type) => value instanceof type)?.name
 }
