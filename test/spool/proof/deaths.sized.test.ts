@@ -17,7 +17,7 @@ import { eventOf } from './events.mjs'
 const IS_FULL = process.env['TEST_FULL'] === '1'
 const ROUNDS = IS_FULL ? 200 : TIER === 'default' ? 5 : 25
 /** The number of events of the large backlog. */
-const BACKLOG = IS_FULL ? 1_000_000 : 150_000
+const BACKLOG = IS_FULL ? 1_000_000 : 300_000
 const CHILD = fileURLToPath(new URL('./child.mjs', import.meta.url))
 
 interface Message {
@@ -210,5 +210,6 @@ if (TIER !== 'default') {
     expect(recovered).toBe(BACKLOG)
     // Half of the room for events is 16 MB. About 40 MB are the young generation of V8's heap, as in any busy process.
     expect(grownBytes).toBeLessThan(96 * 1_048_576)
+    expect(bytes).toBeGreaterThan(96 * 1_048_576)
   }, 1_800_000)
 }
