@@ -3,7 +3,7 @@ import type { Plugin } from '../pipeline/plugin.ts'
 import { mistake, requireChoice, requireName, requireOptions } from './options.ts'
 import type { StandardSchema } from './standard-schema.ts'
 import { type Verdict, validate } from './validation.ts'
-import { listViolations, PlanViolationError, type Violation } from './violations.ts'
+import { listViolations, PlanViolationError } from './violations.ts'
 
 /** The schema of the properties for each event name of a plan. The output of a schema is an object or `undefined`. */
 export type PlanSchemas = Readonly<Record<string, StandardSchema<unknown, object | undefined>>>
@@ -14,10 +14,9 @@ export interface TrackingPlanOptions {
   name?: string | undefined
   /**
    * Decides about an event whose properties do not follow their schema. With `report`, `warning` listeners are notified and the
-   * event is sent. With `drop`, it fails with the code `plugin`. With `mark`, the violations are added to `context.violations`
-   * and the event is sent. Default: `report`.
+   * event is sent. With `drop`, it fails with the code `plugin`. Default: `report`.
    */
-  onViolation?: 'report' | 'drop' | 'mark' | undefined
+  onViolation?: 'report' | 'drop' | undefined
   /**
    * Decides about an event that is not in the plan. With `allow`, it is sent. With `report`, `warning` listeners are notified
    * and the event is sent. With `drop`, it fails with the code `plugin`. Default: `allow`.
@@ -48,15 +47,14 @@ export type InferEvents<Plan extends { readonly schemas: object }> = {
 }
 
 const CHOICES = {
-  onViolation: ['report', 'drop', 'mark'],
+  onViolation: ['report', 'drop'],
   unknownEvents: ['allow', 'report', 'drop'],
 } as const
 
 /**
  * Makes a `before` plugin that checks the properties of each `track` event against a schema at run time. The output of the
  * schema is sent, with its defaults and conversions, and without the keys that the schema removes. An asynchronous schema must
- * settle within 4 s. A schema that throws, takes longer or returns an invalid result counts as a violation, which is
- * reported even with `onViolation: 'mark'`.
+ * settle within 4 s. A schema that throws, takes longer or returns an invalid result counts as a violation.
  *
  * @param schemas Maps each event name to a schema, from any library that implements Standard Schema. An event without
  * properties is checked as `{}` and, if that is not valid, as `undefined`.
@@ -84,9 +82,7 @@ export function trackingPlan<Schemas extends PlanSchemas>(
     }
     const error = errorOf(event, verdict)
     if (onViolation === 'drop') ctx.cancel(error)
-    if (onViolation === 'mark') mark(ctx, verdict.state === 'invalid' ? verdict.violations : [], error)
-    // A schema that fails is reported even with 'mark': the developer would not see a mark in the event.
-    if (onViolation === 'report' || verdict.state === 'failed') ctx.report(name, error)
+    ctx.report(name, error)
   }
 
   return {
@@ -117,14 +113,6 @@ function errorOf(event: string, verdict: Exclude<Verdict, { state: 'valid' }>): 
   const { violations } = verdict
   const message = `does not follow the tracking plan: ${listViolations(violations)}`
   return new PlanViolationError(event, message, violations)
-}
-
-/** Keeps the violations that other plans have added. */
-function mark(ctx: Context, violations: readonly Violation[], { message }: Error): void {
-  const { context } = ctx.event
-  const former: unknown = context['violations']
-  const added = violations.length > 0 ? violations : [{ path: '', message }]
-  ctx.event.context = { ...context, violations: [...(Array.isArray(former) ? former : []), ...added] }
 }
 
 function readSchemas(schemas: PlanSchemas): Map<string, StandardSchema> {

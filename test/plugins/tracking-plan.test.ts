@@ -132,20 +132,6 @@ describe.each(libraries)('a schema of %s', (_label, schema) => {
       },
     ])
   })
-
-  test("'mark' sends the violations with the event", async () => {
-    const { track, sent, warnings } = await setUp({ 'Commande passée': schema }, { onViolation: 'mark' })
-
-    track('Commande passée', bad)
-
-    const [event] = await sent()
-    expect(event?.context['violations']).toMatchObject([
-      { path: 'items.1.price', message: expect.stringMatching(/./) },
-    ])
-    expect(event?.context['library']).toBeDefined()
-    expect(event?.properties).toEqual(bad)
-    expect(warnings).toEqual([])
-  })
 })
 
 describe('the plan', () => {
@@ -209,30 +195,17 @@ describe('the plan', () => {
     expect(warnings.map(({ message }) => message)).toEqual([expect.stringContaining("'requis' does not")])
   })
 
-  test('adds its violations after those of another plan', async () => {
-    const { analytics, track, sent } = await setUp(plan, { onViolation: 'mark' })
-    await analytics.register(
-      trackingPlan(
-        { 'Commande passée': z.object({ id: z.string() }) },
-        { name: 'un autre', onViolation: 'mark' },
-      ),
-    )
-
-    track('Commande passée', { x: 1 })
-
-    expect((await sent())[0]?.context['violations']).toMatchObject([{ path: 'total' }, { path: 'id' }])
-  })
-
   test('keeps the text of thousands of violations short', async () => {
     const issues = Array.from({ length: 10_000 }, (_, index) => ({
       message: `m${index} ${'é'.repeat(10_000)}`,
       path: Array(1_000).fill({ key: 'clé' }),
     }))
-    const { track, sent } = await setUp({ x: schemaOf(() => ({ issues })) }, { onViolation: 'mark' })
+    const { track, sent, warnings } = await setUp({ x: schemaOf(() => ({ issues })) })
 
     track('x')
+    await sent()
 
-    const violations = (await sent())[0]?.context['violations'] as { path: string; message: string }[]
+    const violations = warnings[0]?.violations as { path: string; message: string }[]
     expect(violations).toHaveLength(21)
     expect(violations[20]).toEqual({ path: '', message: 'and 9980 more' })
     expect(Math.max(...violations.flatMap(({ path, message }) => [path.length, message.length]))).toBe(200)
@@ -326,7 +299,7 @@ describe('a broken schema', () => {
   test.each(broken)(
     'is reported because it %s, and affects no other event',
     async (_label, validate, message) => {
-      for (const onViolation of ['report', 'mark', 'drop'] as const) {
+      for (const onViolation of ['report', 'drop'] as const) {
         const { track, sent, warnings, errors } = await setUp(
           { cassé: schemaOf(validate), sain: z.object({ a: z.number() }) },
           { onViolation },
@@ -355,12 +328,13 @@ describe('a broken schema', () => {
       { message: 5, path: 'x' },
       { message: 'm', path: [Symbol('s'), {}, null, 0] },
     ]
-    const { track, sent } = await setUp({ x: schemaOf(() => ({ issues })) }, { onViolation: 'mark' })
+    const { track, sent, warnings } = await setUp({ x: schemaOf(() => ({ issues })) })
 
     track('x')
+    await sent()
 
     const message = 'does not follow its schema'
-    expect((await sent())[0]?.context['violations']).toEqual([
+    expect(warnings[0]?.violations).toEqual([
       ...Array(4).fill({ path: '', message }),
       { path: 'Symbol(s).(undefined).(null).0', message: 'm' },
     ])
