@@ -25,16 +25,6 @@ export const ENTRIES: readonly string[] = [
  */
 const PUBLIC = ['index.ts', 'analytics.ts', 'errors/errors.ts', 'pipeline/context.ts']
 
-type OutputPlugin = NonNullable<Options['plugins']>[number]
-
-/** Makes webpack put modules that are imported later into the same file. Runs after minification, which removes comments. */
-const keepTogether: OutputPlugin = {
-  name: 'keep-together',
-  renderChunk: (code) => ({
-    code: code.replace(/\bimport\((?=\s*"\.)/g, 'import(/* webpackMode: "eager" */'),
-  }),
-}
-
 /** Replaces an import of `x.node.ts` by `#platform`, which the runtime or the bundler resolves. */
 const choosePlatform: Plugin = {
   name: 'choose-platform',
@@ -157,8 +147,7 @@ function esm(entry: string[], esbuildPlugins: Plugin[]): Options {
     entry,
     format: 'esm',
     esbuildPlugins: [...esbuildPlugins, choosePlatform, giveCrypto, nameNodeModules, terms],
-    plugins: [keepTogether],
-    esbuildOptions: minify,
+    esbuildOptions: setSyntax,
   }
 }
 
@@ -175,7 +164,7 @@ function commonJS(entry: string, esbuildPlugins: Plugin[]): Options {
     format: 'cjs',
     esbuildPlugins: [...esbuildPlugins, giveCrypto, nameNodeModules, terms],
     esbuildOptions(options) {
-      minify(options)
+      setSyntax(options)
       // `require` where the sources have `import()`: to `import` node:http, Node.js 22 needs WebAssembly.
       options.supported = { ...options.supported, 'dynamic-import': false }
       // Only with this platform does esbuild name the exports where Node.js and TypeScript look for them.
@@ -187,11 +176,8 @@ function commonJS(entry: string, esbuildPlugins: Plugin[]): Options {
   }
 }
 
-/** Names stay, and lines stay short: Node.js prints the whole line from which an uncaught error was thrown. */
-function minify(options: Parameters<NonNullable<Options['esbuildOptions']>>[0]): void {
-  options.minifyWhitespace = true
-  options.minifySyntax = true
-  options.lineLimit = 160
+/** The output has one statement a line: it can be read, and stepped through in a debugger. */
+function setSyntax(options: Parameters<NonNullable<Options['esbuildOptions']>>[0]): void {
   // Node.js 16.0 supports `?.` except before a private name, and the sources never use that form.
   options.supported = { 'optional-chain': true }
 }
