@@ -2,4 +2,4 @@
 
 export type { Clock } from './runtime/clock.ts'
 export type { Journal, JournalClient, JournalRecord, RecoveredMessage, Spool } from './settings/journal.ts'
-export { FileSpool, type FileSpoolOptions } from './spool/file-spool.ts'
+export { FileSpool } from './spool/file-spool.ts'

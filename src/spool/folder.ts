@@ -21,7 +21,6 @@ export interface FolderOptions {
   readonly path: string
   readonly processes: Processes
   readonly clock: Pick<Clock, 'now'>
-  readonly warn: (text: string) => void
 }
 
 /**
@@ -35,7 +34,6 @@ export class Folder {
   readonly #lock: string
   #count = 0
   #hasLock = false
-  #hasToldOfOthers = false
 
   constructor(options: FolderOptions) {
     this.#options = options
@@ -90,7 +88,7 @@ export class Folder {
       owners.add(id)
       if (!isDead(id)) continue
       const info = this.#info(name)
-      if (info?.isFile() !== true || this.#isOthers(info, name)) continue
+      if (info?.isFile() !== true) continue
       found.push({ name, modifiedMs: info.mtimeMs, number: Number(number) })
     }
     for (const name of names) {
@@ -162,19 +160,6 @@ export class Folder {
     }
   }
 
-  /** Files of another user are left alone: they would be sent with the credentials of this process. */
-  #isOthers(info: nodeFiles.Stats, name: string): boolean {
-    if (!isForeign(info)) return false
-    if (!this.#hasToldOfOthers) {
-      this.#hasToldOfOthers = true
-      const path = join(this.path, name)
-      this.#options.warn(
-        `${path} belongs to another user, and is left alone: its events are not sent from here`,
-      )
-    }
-    return true
-  }
-
   #remove(path: string): void {
     try {
       this.#options.files.unlinkSync(path)
@@ -196,16 +181,10 @@ export function prepare(files: Files, path: string): void {
   const info = files.lstatSync(path)
   if (!info.isDirectory()) throw Object.assign(new Error('it is not a directory'), { code: 'ENOTDIR' })
   const remedy = 'give it to the user of this process alone (chmod 700), or use a new directory inside it'
-  if (isForeign(info)) throw new Error(`it belongs to another user; ${remedy}`)
+  const user = currentUser()
+  if (user !== undefined && info.uid !== user) throw new Error(`it belongs to another user; ${remedy}`)
   // Windows has no real file modes.
   if (process.platform !== 'win32' && (info.mode & WRITABLE_BY_OTHERS) > 0) {
     throw new Error(`other users may write to it; ${remedy}`)
   }
-}
-
-let user: { readonly id: number | undefined } | undefined
-
-function isForeign(info: nodeFiles.Stats): boolean {
-  user ??= { id: currentUser() }
-  return user.id !== undefined && info.uid !== user.id
 }

@@ -19,8 +19,6 @@ const BEAT_MS = 15_000
 const NEWLINE = 10
 const SYNC_DENIED =
   'the permission model of Node.js denies fsync: events of the spool survive the process, but perhaps not a power cut'
-/** Codes of systems on which a directory cannot be opened or synced. There, its entries need no sync. */
-const NOT_FOR_DIRECTORIES = ['EISDIR', 'EPERM', 'EACCES', 'EINVAL', 'EBADF', 'ENOTSUP', 'ERR_ACCESS_DENIED']
 
 export interface FileJournalOptions {
   /** An absolute path. */
@@ -71,7 +69,6 @@ export class FileJournal implements Journal {
   #hasScanned = false
   #isFolderDirty = false
   #syncing: Promise<boolean> | undefined
-  #nextSync: Promise<boolean> | undefined
   #cancelSync: (() => void) | undefined
   #cancelBeat: () => void = () => {}
   #beatMs: number
@@ -84,7 +81,7 @@ export class FileJournal implements Journal {
     this.#files = files
     this.#client = client
     const { clock } = client
-    this.#folder = new Folder({ files, path, processes, clock, warn: (text) => client.warn(text) })
+    this.#folder = new Folder({ files, path, processes, clock })
     this.#beatMs = clock.monotonic()
     this.#armBeat()
   }
@@ -127,19 +124,13 @@ export class FileJournal implements Journal {
   }
 
   sync(): Promise<boolean> {
-    // A sync that has begun may not have what was appended since. All who ask meanwhile share the next one.
-    if (this.#syncing !== undefined) {
-      this.#nextSync ??= this.#syncing.then(() => {
-        this.#nextSync = undefined
-        return this.sync()
-      })
-      return this.#nextSync
-    }
-    this.#syncing = this.#sync().then((isSafe) => {
-      this.#syncing = undefined
-      return isSafe
+    // One after the other: one that has begun may not have what was appended since.
+    const synced = this.#syncing?.then(() => this.#sync()) ?? this.#sync()
+    this.#syncing = synced
+    void synced.then(() => {
+      if (this.#syncing === synced) this.#syncing = undefined
     })
-    return this.#syncing
+    return synced
   }
 
   recover(): readonly RecoveredMessage[] {
@@ -313,14 +304,12 @@ export class FileJournal implements Journal {
 
   async #syncFolder(): Promise<void> {
     this.#isFolderDirty = false
-    let descriptor: number | undefined
     try {
-      descriptor = this.#files.openSync(this.#folder.path, 'r')
-      await promisify(this.#files.fsync)(descriptor)
-    } catch (error) {
-      if (!NOT_FOR_DIRECTORIES.includes(codeOf(error))) this.#isFolderDirty = true
+      const descriptor = this.#files.openSync(this.#folder.path, 'r')
+      await promisify(this.#files.fsync)(descriptor).finally(() => this.#files.closeSync(descriptor))
+    } catch {
+      // On some systems, a directory cannot be opened or synced, and its entries need no sync.
     }
-    if (descriptor !== undefined) this.#files.closeSync(descriptor)
   }
 
   #scan(): void {

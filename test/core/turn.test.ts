@@ -45,7 +45,7 @@ async function runProgram(seed: number, directory?: string): Promise<{ seen: num
   const clock = new FakeClock(undefined, seed)
   const below = (limit: number): number => Math.floor(clock.random() * limit)
   const pick = <T>(choices: readonly T[]): T => choices[below(choices.length)] as T
-  const spool = directory === undefined ? undefined : new FileSpool({ directory })
+  const spool = directory === undefined ? undefined : new FileSpool(directory)
   const settings = { flushAt: pick([1, 3, 100]), maxConcurrentRequests: pick([1, 4]), spool }
   const replies = directory === undefined ? [] : [status(503)]
   const { analytics, client } = createAnalytics(settings, replies, clock)

@@ -31,7 +31,7 @@ async function runSender({ url, payload, dist, durationMs, rate, oauthSettings, 
     // Outages are expected here.
     if (code !== 'TRACKPOST_OUTAGE') warnings.push(`${name}: ${message}`)
   })
-  const spool = new FileSpool({ directory: spoolFolder })
+  const spool = new FileSpool(spoolFolder)
   const client = new Analytics({ writeKey: KEY, host: url, maxRetries: 10, oauthSettings, spool })
   let errors = 0
   client.on('error', () => {

@@ -14,7 +14,7 @@ const project = mkdtempSync(join(tmpdir(), 'trackpost-use-'))
 
 /** The program of a user: sends one event, and keeps the events in flight on disk. */
 const body = `
-  const analytics = new Analytics({ writeKey: 'k', host: process.argv[2], spool: new FileSpool({ directory: 'spool' }) })
+  const analytics = new Analytics({ writeKey: 'k', host: process.argv[2], spool: new FileSpool('spool') })
   const context = await new Promise((resolve, reject) =>
     analytics.track({ userId: 'ada', event: process.argv[3] }, (error, done) => (error ? reject(error) : resolve(done))),
   )

@@ -109,7 +109,7 @@ export const FEATURES = {
   async spool(host) {
     const { FileSpool } = await host.load('trackpost/spool', Refused)
     const directory = host.directory
-    const create = () => new FileSpool({ directory })
+    const create = () => new FileSpool(directory)
     const first = createWith(host, 'down', { spool: refusing(create) })
     first.track({ ...EVENT, event: 'spool' })
     const stored = await first.stored()

@@ -58,7 +58,7 @@ if (mode === 'thread' && isMainThread) {
   const analytics = new trackpost.Analytics({
     writeKey,
     host: `${apiUrl}/spool`,
-    spool: new FileSpool({ directory }),
+    spool: new FileSpool(directory),
   })
   const held = stay()
   await new Promise((resolve) => analytics.once('track', resolve))
