@@ -1,6 +1,3 @@
-/** Deeper than any real context. Below this depth, the value of `over` replaces the value of `base`. */
-const MAX_DEPTH = 32
-
 type Fields = Record<string, unknown>
 
 /**
@@ -20,7 +17,7 @@ function merge(base: Fields, over: Fields, ancestors: readonly Fields[]): Fields
     if (value === undefined) continue
     const below = Object.getOwnPropertyDescriptor(merged, key)?.value
     // An object literal is copied even if `base` has no such key, so that later changes to it have no effect.
-    const isCopied = line.length <= MAX_DEPTH && isLiteral(value) && !line.includes(value)
+    const isCopied = isLiteral(value) && !line.includes(value)
     setOwn(merged, key, isCopied ? merge(isLiteral(below) ? below : {}, value, line) : value)
   }
   return merged

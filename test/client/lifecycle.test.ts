@@ -153,19 +153,6 @@ describe('flush', () => {
     expect([clock.holdCount, clock.timerCount]).toEqual([0, 0])
   })
 
-  test('ignores options that throw when they are read, and so does closeAndFlush', async () => {
-    const { analytics } = createAnalytics()
-    const options = {
-      get timeout(): number {
-        throw new Error('cassé')
-      },
-    }
-    trackPurchases(analytics, 1)
-
-    expect(await analytics.flush(options)).toEqual({ delivered: 1, failed: 0, pending: 0 })
-    expect(await analytics.closeAndFlush(options)).toEqual({ delivered: 0, failed: 0, pending: 0 })
-  })
-
   test.each([0, undefined, Number.NaN, '5'])('has no time limit with a timeout of %o', async (timeout) => {
     const { analytics, clock } = createAnalytics({ httpRequestTimeout: 60_000 }, [silence])
     trackPurchases(analytics, 1)
@@ -427,26 +414,6 @@ describe('the end of the process', () => {
     expect(toldStderr).toHaveBeenCalledWith(expect.stringContaining('2 events were lost'))
   })
 
-  test('a listener that tracks an event at each beforeExit does not keep the process alive: the last event fails at exit', async () => {
-    const { analytics, events, runOutOfWork, end, restore } = await createOnProcess({}, [status(200)])
-    const { outcomes, callback } = recordOutcomes()
-
-    for (let round = 0; round < 2; round++) {
-      const seen = runOutOfWork()
-      trackPurchases(analytics, 1, callback)
-      await seen
-      if (round === 0) await settled()
-    }
-    restore()
-    expect(outcomes).toEqual(['delivered'])
-    expect(events).toEqual(['beforeExit', 'exit'])
-    end()
-
-    // Counted, but no callback is called: nobody could do anything but exit again.
-    expect(outcomes).toEqual(['delivered'])
-    expect(analytics.stats).toMatchObject({ delivered: 1, failures: { shutdown_timeout: 1 }, pending: 0 })
-  })
-
   test('B55: what later exit listeners track does not throw, is not sent, and calls no callback', async () => {
     const { analytics, client, end, restore } = await createOnProcess({ strict: true }, [status(200)])
     const { outcomes, callback } = recordOutcomes()
@@ -505,46 +472,6 @@ describe('the end of the process', () => {
     expect(analytics.stats).toMatchObject({ delivered: 1, failed: 0, pending: 2 })
     void analytics.closeAndFlush({ timeout: 1 })
     await clock.advance(1)
-  })
-
-  test('a callback that tracks again after each loss keeps the process alive for exitTimeout, not for ever', async () => {
-    const listeners = process.listeners('beforeExit').length
-    const { analytics, clock } = createAnalytics({ exitTimeout: 5_000 })
-    await analytics.register({
-      name: 'hangs',
-      type: 'before',
-      isLoaded: () => true,
-      load() {},
-      track: () => new Promise(() => {}),
-    })
-    let calls = 0
-    let isOver = false
-    const callback = (): void => {
-      calls++
-      if (isOver) return
-      trackPurchases(analytics, 1, callback)
-    }
-    trackPurchases(analytics, 1, callback)
-    const startMs = clock.monotonic()
-    const beforeExit = process.listeners('beforeExit')[0] as () => void
-    expect(process.listeners('beforeExit').length).toBeGreaterThanOrEqual(listeners)
-
-    // Node.js emits beforeExit, waits for the work that its listeners have started, and repeats this until there is none.
-    let heldMs = 0
-    for (let round = 0; round < 100; round++) {
-      beforeExit()
-      await untilSeen()
-      await settled()
-      if (clock.holdCount === 0) break
-      for (; clock.holdCount > 0; heldMs += 5) await clock.advance(5)
-    }
-
-    expect(clock.monotonic() - startMs).toBe(heldMs)
-    expect(heldMs).toBe(5_000)
-    expect(calls).toBeLessThan(50)
-    isOver = true
-    void analytics.closeAndFlush({ timeout: 1 })
-    await clock.advance(10)
   })
 })
 
