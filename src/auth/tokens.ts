@@ -3,7 +3,6 @@ import { CompactSign } from 'jose/jws/compact/sign'
 import { importPKCS8 } from 'jose/key/import'
 import { copyCause, describeCause } from '../errors/cause.ts'
 import { DeliveryError, SettingsError } from '../errors/errors.ts'
-import { isInstance } from '../errors/guard.ts'
 import type { HTTPClient } from '../http/client.ts'
 import { type Abort, answerWithin, exchange, type Answer as Response } from '../http/exchange.ts'
 import { redactor } from '../http/redact.ts'
@@ -195,7 +194,7 @@ export class Tokens implements Authorization {
   }
 
   #readSigningError(error: unknown): TokenFailure {
-    if (isInstance(error, SettingsError)) return this.#failure('settings', error.message)
+    if (error instanceof SettingsError) return this.#failure('settings', error.message)
     const { clientId, keyId } = this.#options.settings
     const message = 'the assertion could not be signed'
     if ('import' in this.#signer) {
@@ -288,7 +287,7 @@ function readToken(body: Record<string, unknown>, startedMs: number): Token | un
 }
 
 function nameOf(error: unknown): string {
-  return isInstance(error, Error) ? error.name : typeof error
+  return error instanceof Error ? error.name : typeof error
 }
 
 function printable(text: string): string {

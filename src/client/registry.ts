@@ -67,15 +67,12 @@ export class Registry {
       await this.#pipeline.register(asPlugin(plugin), onLoad)
     } catch (error) {
       const reason = new DeliveryError('plugin', describeCause(error), { cause: error })
-      this.#observer.onPluginFailure({ plugin: nameOf(plugin), verb: 'register', reason, ctx: undefined })
+      this.#observer.onPluginFailure({
+        plugin: String((plugin as Plugin | undefined)?.name ?? ''),
+        verb: 'register',
+        reason,
+        ctx: undefined,
+      })
     }
-  }
-}
-
-function nameOf(plugin: unknown): string {
-  try {
-    return String((plugin as Plugin).name)
-  } catch {
-    return ''
   }
 }

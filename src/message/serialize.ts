@@ -1,5 +1,4 @@
 import { DeliveryError } from '../errors/errors.ts'
-import { isInstance } from '../errors/guard.ts'
 import { snapshot } from './snapshot.ts'
 import { byteLength, MAX_BYTES_PER_UNIT } from './utf8.ts'
 
@@ -44,12 +43,12 @@ function serializeTolerantly(message: object, maxBytes: number | undefined): str
   try {
     return JSON.stringify(snapshot(message, maxBytes))
   } catch (error) {
-    if (isInstance(error, DeliveryError)) throw error
+    if (error instanceof DeliveryError) throw error
     throw new DeliveryError('unserializable', 'the message cannot be written as JSON', { cause: error })
   }
 }
 
 export function toMessageError(error: unknown): DeliveryError {
-  if (isInstance(error, DeliveryError)) return error
+  if (error instanceof DeliveryError) return error
   return new DeliveryError('unserializable', 'a field of the event throws when it is read', { cause: error })
 }

@@ -1,5 +1,4 @@
 import { DeliveryError } from '../errors/errors.ts'
-import { isInstance } from '../errors/guard.ts'
 import { setOwn } from './merge.ts'
 
 export const CIRCULAR = '[Circular]'
@@ -169,7 +168,7 @@ function copyItem(item: unknown, key: string | number, state: State): unknown {
   try {
     return copy(item, key, state)
   } catch (error) {
-    if (isInstance(error, DeliveryError)) throw error
+    if (error instanceof DeliveryError) throw error
     state.ancestors.length = depth
     return THROWS
   }

@@ -1,6 +1,5 @@
 import { describeCause } from '../errors/cause.ts'
 import { ContextCancelation, DeliveryError } from '../errors/errors.ts'
-import { isInstance } from '../errors/guard.ts'
 import { describe } from '../message/describe.ts'
 import type { ContextEvent } from '../message/types.ts'
 import { KINDS } from '../message/wire.ts'
@@ -23,7 +22,7 @@ export class UnusableResult extends Error {}
 export function continueWith(result: unknown, ctx: Context, { type }: Registration): Context {
   ctx.requireEvent()
   if (result === undefined || result === ctx) return ctx
-  if (isInstance(result, Context)) {
+  if (result instanceof Context) {
     result.event = complete(result.event, ctx.event)
     result.requireEvent()
     result.succeed(ctx)
@@ -88,7 +87,7 @@ export function pluginError(plugin: string, verb: string, cause: unknown): Deliv
 
 /** Makes the error for an event that cannot be read after its plugins have run. */
 export function toPluginError(error: unknown): DeliveryError {
-  if (isInstance(error, DeliveryError)) return error
+  if (error instanceof DeliveryError) return error
   return new DeliveryError('plugin', 'a plugin set ctx.event to something that is not an event', {
     cause: error,
   })

@@ -1,5 +1,5 @@
 import { ContextCancelation, DeliveryError } from '../errors/errors.ts'
-import { isInstance, isThenable } from '../errors/guard.ts'
+import { isThenable } from '../errors/guard.ts'
 import type { Kind } from '../message/types.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { AsyncResource } from '../runtime/platform.node.ts'
@@ -224,9 +224,8 @@ export class Pipeline {
   #fail(passage: Passage, { name, type }: Registration, error: unknown): boolean {
     const { ctx } = passage
     if (type !== 'before') {
-      const verb = isInstance(error, UnusableResult)
-        ? 'returned something that was ignored'
-        : 'failed and was skipped'
+      const verb =
+        error instanceof UnusableResult ? 'returned something that was ignored' : 'failed and was skipped'
       this.#report(pluginFailure(name, verb, error, ctx))
       return false
     }
@@ -243,7 +242,7 @@ export class Pipeline {
 
   #callLoaded(one: Registration, event: Passenger, ctx: Context): Promise<unknown> | undefined {
     const fail = (error: unknown): void => {
-      const verb = isInstance(error, Abandoned) ? 'was not waited for' : 'failed'
+      const verb = error instanceof Abandoned ? 'was not waited for' : 'failed'
       this.#report(pluginFailure(one.name, verb, error, ctx))
     }
     try {
@@ -296,8 +295,8 @@ function leave(one: Registration): void {
 const OUTSIDE: Passenger = { kind: 'track', seq: 0, depth: -1 }
 
 function verbOf(error: unknown): string {
-  if (isInstance(error, ContextCancelation)) return 'dropped the event'
-  return isInstance(error, UnusableResult) ? 'returned something unusable' : 'failed'
+  if (error instanceof ContextCancelation) return 'dropped the event'
+  return error instanceof UnusableResult ? 'returned something unusable' : 'failed'
 }
 
 function all(work: (Promise<unknown> | undefined)[]): Promise<unknown> | undefined {

@@ -55,15 +55,6 @@ export function createRegistration(plugin: Plugin): Registration {
   }
 }
 
-/** Returns `true` if reading the handler throws, so that the error is reported with the event. */
-export function handles({ plugin }: Registration, kind: Kind): boolean {
-  try {
-    return handlerOf(plugin, kind) !== undefined
-  } catch {
-    return true
-  }
-}
-
 export function handlerOf(plugin: Plugin, kind: Kind): Handler | undefined {
   const own: unknown = plugin[kind]
   if (typeof own === 'function') return own as Handler
@@ -88,7 +79,9 @@ export function stagesOf(registrations: readonly Registration[]): Record<Kind, S
   const entries = KINDS.map((kind): [Kind, Stages] => {
     const of = (type: PluginType): Registration[] =>
       // What is loading may get its handlers in `load`.
-      registrations.filter((one) => one.type === type && (one.state === 'loading' || handles(one, kind)))
+      registrations.filter(
+        (one) => one.type === type && (one.state === 'loading' || handlerOf(one.plugin, kind) !== undefined),
+      )
     return [
       kind,
       {
@@ -143,15 +136,13 @@ function nameOf(given: PluginFunction): string {
   return name
 }
 
-/** Whether an event goes to a destination; `true` if reading the switches throws. */
+/** Whether an event goes to a destination. */
 export function isChosen({ name, plugin }: Registration, ctx: Context): boolean {
-  try {
-    const { alternativeNames } = plugin
-    const names = [name, ...(Array.isArray(alternativeNames) ? alternativeNames : [])]
-    return isSwitchedOn(ctx.event.integrations, names)
-  } catch {
-    return true
-  }
+  const { alternativeNames } = plugin
+  return isSwitchedOn(ctx.event.integrations, [
+    name,
+    ...(Array.isArray(alternativeNames) ? alternativeNames : []),
+  ])
 }
 
 /**

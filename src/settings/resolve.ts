@@ -208,14 +208,10 @@ const LOCAL_HOST =
 
 const LOOPBACK = /^(?:127\.\d+\.\d+\.\d+|\[::1\]|(?:.+\.)?localhost)$/
 
-/** Placeholders that a local collector accepts as a write key, but the public service does not. */
-const PRINTED_KEY = /^(?:segment|source|trackpost)?(?:write|api)?key$/
-
 /** Finds settings that are valid but probably a mistake. */
 function doubtsAbout(settings: ResolvedSettings): [code: string, message: string][] {
-  const { writeKey, host, maxQueueSize, flushAt, oauthSettings: oauth } = settings
+  const { host, maxQueueSize, flushAt, oauthSettings: oauth } = settings
   const { protocol, hostname } = new URL(host)
-  const isLocal = LOCAL_HOST.test(hostname)
   const doubts: [string, string][] = []
   if (maxQueueSize < flushAt) {
     const settings = `maxQueueSize (${maxQueueSize}) is less than flushAt (${flushAt})`
@@ -229,12 +225,9 @@ function doubtsAbout(settings: ResolvedSettings): [code: string, message: string
     const risk = `tokens for ${hostname} are sent over plain http, where others can read them`
     doubts.push(['insecure', `${name}: ${risk}`])
   }
-  if (protocol === 'http:' && !isLocal && oauth === undefined) {
+  if (protocol === 'http:' && !LOCAL_HOST.test(hostname) && oauth === undefined) {
     const risk = `the write key and all events for ${hostname} are sent over plain http, where others can read them`
     doubts.push(['insecure', `host: ${risk}; write 'https://...'`])
-  }
-  if (!isLocal && PRINTED_KEY.test(writeKey.replace(/[^a-z0-9]/gi, '').toLowerCase())) {
-    doubts.push(['placeholder', 'writeKey: this looks like a placeholder, which the service does not take'])
   }
   return doubts
 }

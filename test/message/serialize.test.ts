@@ -27,7 +27,7 @@ describe('values that JSON.stringify refuses', () => {
 
   test('an event that is too deep for both serializers fails with unserializable', () => {
     let deep: unknown = 1n
-    for (let level = 0; level < 200_000; level++) deep = [deep]
+    for (let level = 0; level < 10_000; level++) deep = [deep]
 
     expect(() => serialize({ deep })).toThrow(expect.objectContaining({ code: 'unserializable' }))
   })

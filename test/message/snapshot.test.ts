@@ -77,12 +77,6 @@ describe('values that JSON.stringify can write', () => {
 })
 
 describe('values that JSON.stringify cannot write', () => {
-  test('a branch that throws in two places is marked in both as throwing, not as a cycle', () => {
-    const lying = new Proxy({}, { ownKeys: () => ['a', 'a'] })
-
-    expect(snapshot({ first: lying, second: lying })).toEqual({ first: THROWS, second: THROWS })
-  })
-
   test('siblings of a deep branch that throws are not marked as a cycle', () => {
     const city = { name: 'Łódź' }
     const bad = {
@@ -144,7 +138,7 @@ describe('the limits', () => {
     expect(isEqual).toBe(true)
   })
 
-  test.each([501, 2_000, 10_000, 200_000])('%i levels are refused', (levels) => {
+  test.each([501, 10_000])('%i levels are refused', (levels) => {
     expect(() => snapshot(nest(levels))).toThrow(
       expect.objectContaining({ code: 'unserializable', message: 'more than 500 levels deep' }),
     )
