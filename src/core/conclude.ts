@@ -3,14 +3,25 @@ import type { Verdict } from '../http/verdict.ts'
 import { drawOf, spreadMs } from '../http/waits.ts'
 import type { Batch, Core, Request } from './core.ts'
 import type { Item } from './item.ts'
-import { createGate, type Gate, isOfSettings, isShut, opensAtMs } from './service.ts'
+import { createGate, type Gate, isInDoubt, isOfSettings, opensAtMs } from './service.ts'
 import { settle } from './settle.ts'
 import { isSomebodyWaiting, retriesOf } from './waiting.ts'
 
 /** So many events refused alone, in a row, with nothing accepted in between: it is not the events. */
 const ALL_REFUSED = 8
 
-/** What an answer does. @see docs/spec.md, section 8 */
+/**
+ * What an answer does. What is counted, and what it decides:
+ *
+ * - `failures` of the service, in a row: whether it is in doubt, and when who waits is told
+ * - `successes` of the service: whether others got through, so that it is these events
+ * - `refusals` of the service, in a row: whether it refuses everything
+ * - `failures` of an event: those that have failed least are asked first
+ * - `strikes` of an event: when it ends alone, while others get through
+ * - `attempts` of an event: only what is told
+ *
+ * @see docs/spec.md, section 8
+ */
 export function conclude(core: Core, request: Request, verdict: Verdict, nowMs: number): void {
   const { service } = core
   const { items } = request.batch
@@ -33,7 +44,7 @@ export function conclude(core: Core, request: Request, verdict: Verdict, nowMs: 
     case 'limited':
       return limited(core, request, verdict)
     case 'settings':
-      return service.accepted === 0 ? misset(core, request, verdict) : failed(core, request, verdict)
+      return service.successes === 0 ? misset(core, request, verdict) : failed(core, request, verdict)
     case 'failed':
       return failed(core, request, verdict)
   }
@@ -42,8 +53,8 @@ export function conclude(core: Core, request: Request, verdict: Verdict, nowMs: 
 function accepted(core: Core, request: Request, nowMs: number): void {
   const { service, settings } = core
   answered(core, request)
-  service.accepted++
-  service.acceptedAtMs = nowMs
+  service.successes++
+  service.lastSuccessMs = nowMs
   service.refusals = 0
   service.limit = Math.min(settings.maxRequestEvents, service.limit * 2)
   if (core.partsGate.waits > 0) Object.assign(core.partsGate, createGate())
@@ -54,7 +65,7 @@ function answered(core: Core, { epoch }: Request): void {
   const { service, clock } = core
   // What was sent before a stated wait does not cut it short.
   const isBefore = epoch !== service.epoch && service.gate.statedMs !== undefined
-  if (!isShut(service) || isBefore) return
+  if (!isInDoubt(service) || isBefore) return
   service.failures = 0
   service.failedAtMs = []
   service.isLimited = false
@@ -100,23 +111,26 @@ function misset(core: Core, request: Request, verdict: Verdict): void {
 }
 
 function failed(core: Core, request: Request, verdict: Verdict): void {
-  const { service } = core
+  const { service, held } = core
   const { batch, isProbe } = request
   service.problem = verdict
   for (const item of batch.items) item.failures++
   if (!batch.isPart) service.limit = Math.max(1, service.limit >> 1)
-  const since = isProbe ? request.accepted : (batch.since ?? request.accepted)
+  const before = isProbe ? request.successesBefore : (batch.successesBefore ?? request.successesBefore)
   // Others got through: it is these events.
-  if (service.accepted > since) return blame(core, batch)
+  if (service.successes > before) return blame(core, batch)
+  // A part that fails says nothing of the service.
   if (batch.isPart && !isProbe) {
     core.parts.push(batch)
     return shut(core, core.partsGate, verdict.waitMs)
   }
-  const isKnown = request.epoch !== service.epoch
-  core.held.push(batch)
-  // Nothing gets through: it is the service.
-  if (service.failures > (isKnown ? 1 : 0)) for (const one of core.held.splice(0)) putBack(core, one)
-  if (!isKnown) countFailure(core, request, verdict)
+  held.push(batch)
+  // What was sent before the doubt began is no further failure, and cannot confirm the first one.
+  const isOld = request.epoch !== service.epoch
+  const isConfirmed = service.failures > 1 || (service.failures === 1 && !isOld)
+  // It is the service: what is held goes back to its places.
+  if (isConfirmed) for (const one of held.splice(0)) putBack(core, one)
+  if (!isOld) countFailure(core, request, verdict)
 }
 
 /** At the first failure the gate stays open for one other event, unless there is none or a wait was stated. */
@@ -168,7 +182,7 @@ function halvesOf(core: Core, items: readonly Item[]): Batch[] {
 }
 
 function partOf({ service }: Core, items: Item[], notBeforeMs: number): Batch {
-  return { items, isPart: true, since: service.accepted, notBeforeMs, wasLost: false }
+  return { items, isPart: true, successesBefore: service.successes, notBeforeMs, wasLost: false }
 }
 
 function putBack({ parts, line }: Core, batch: Batch): void {

@@ -26,7 +26,7 @@ export interface Batch {
   /** Whether it goes out as it is: a half, or one event that has failed while the service accepted others. */
   readonly isPart: boolean
   /** How many requests had been accepted when it last failed. */
-  readonly since: number | undefined
+  readonly successesBefore: number | undefined
   readonly notBeforeMs: number
   /** Whether its connection was lost once, and it was tried again at once. */
   wasLost: boolean
@@ -37,11 +37,11 @@ export type Work = Map<Promise<unknown>, number>
 
 export interface Request {
   readonly batch: Batch
-  /** Whether it asks if the service is up: it was sent while the gate let one request through. */
+  /** Whether it asks if the service is up: it was sent while that was in doubt. */
   readonly isProbe: boolean
   /** What was known of the service when it was sent. */
   readonly epoch: number
-  readonly accepted: number
+  readonly successesBefore: number
   readonly sentMs: number
   /** When it has taken too long. */
   endMs: number

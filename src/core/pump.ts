@@ -4,7 +4,7 @@ import type { Verdict } from '../http/verdict.ts'
 import { abandon } from './abandon.ts'
 import { blame, conclude, errorOf } from './conclude.ts'
 import type { Batch, Core, Flush, Request } from './core.ts'
-import { isMisset, isShut, opensAtMs } from './service.ts'
+import { isInDoubt, isMisset, opensAtMs } from './service.ts'
 import { endFlush, errorInTrouble, settle } from './settle.ts'
 import { everyItem, givenUp, isFailing, isSomebodyWaiting } from './waiting.ts'
 
@@ -19,7 +19,7 @@ const LAST_MS = 2_000
 
 /** Sends everything that may be sent now. Whatever may have changed something just calls it again. */
 export function pump(core: Core, nowMs: number): void {
-  if (core.held.length > 0 && !isShut(core.service))
+  if (core.held.length > 0 && !isInDoubt(core.service))
     for (const batch of core.held.splice(0)) blame(core, batch)
   if (nowMs >= core.intervalMs) makeDue(core, nowMs)
   for (;;) {
@@ -36,7 +36,7 @@ function isHopeless(core: Core, { kind, endMs }: Flush): boolean {
   const { service, inFlight, inPlugins } = core
   const { gate } = service
   if (kind !== 'close' || inFlight.size + inPlugins.size > 0 || gate.statedMs === undefined) return false
-  return isShut(service) && opensAtMs(gate, true) > endMs
+  return isInDoubt(service) && opensAtMs(gate, true) > endMs
 }
 
 /** What waits in the line goes out without waiting for more. */
@@ -49,15 +49,15 @@ export function makeDue(core: Core, nowMs: number): void {
 function next(core: Core, nowMs: number): Batch | undefined {
   const { service, settings, inFlight, line, parts } = core
   const most = settings.maxConcurrentRequests
-  const isShutNow = isShut(service)
+  const isDoubtful = isInDoubt(service)
   const isDue = line.isDue
-  if (inFlight.size >= most || !(isDue || isShutNow || parts.length > 0)) return undefined
+  if (inFlight.size >= most || !(isDue || isDoubtful || parts.length > 0)) return undefined
   // A body that does not end keeps its connection busy.
   if (core.transport.isFull(most)) return undefined
-  if (isShutNow) {
+  if (isDoubtful) {
     const isAsked = some(inFlight, ({ isProbe, epoch }) => isProbe && epoch === service.epoch)
     if (isAsked || nowMs < gateOpensAtMs(core)) return undefined
-    // Where the settings are wrong, there is nothing to find out: what is due fails at once.
+    // After a 429, or where the settings are wrong, there is nothing to find out: one whole request goes first.
     if (service.failures > 0 && !isMisset(service)) return oneEvent(core)
   }
   const part = parts.length > 0 ? nextPart(core, nowMs) : undefined
@@ -114,20 +114,21 @@ function oneEvent({ line, held, parts }: Core): Batch | undefined {
   if (item !== undefined) return batchOf([item])
   const several = [...held, ...parts].find(({ items }) => items.length > 1)
   if (several === undefined) return parts.shift() ?? held.shift()
-  return { ...several, items: several.items.splice(-1) }
+  const last = several.items.splice(-1)
+  return { ...several, items: last }
 }
 
 function batchOf(items: Batch['items']): Batch {
-  return { items, isPart: false, since: undefined, notBeforeMs: 0, wasLost: false }
+  return { items, isPart: false, successesBefore: undefined, notBeforeMs: 0, wasLost: false }
 }
 
 function send(core: Core, batch: Batch, nowMs: number): void {
   const { service, settings, inFlight, transport } = core
   const request: Request = {
     batch,
-    isProbe: isShut(service),
+    isProbe: isInDoubt(service),
     epoch: service.epoch,
-    accepted: service.accepted,
+    successesBefore: service.successes,
     sentMs: nowMs,
     endMs: nowMs + settings.httpRequestTimeout,
     abort: () => {},
@@ -146,7 +147,7 @@ function end(core: Core, request: Request, verdict: Verdict): void {
   if (!inFlight.delete(request)) return
   const nowMs = clock.monotonic()
   try {
-    if (verdict.isConnectionLost && !batch.wasLost && !isShut(service)) {
+    if (verdict.isConnectionLost && !batch.wasLost && !isInDoubt(service)) {
       // A connection that was kept alive, and that the server had just closed: once more, uncounted.
       batch.wasLost = true
       send(core, batch, nowMs)
@@ -171,8 +172,8 @@ function putBackLost(core: Core, { items }: Batch, error: unknown): void {
 }
 
 function giveUp(core: Core, nowMs: number): void {
-  const { told, tooOld, flushes } = givenUp(core, nowMs)
-  if (told.length > 0) settle(core, told, errorOf(core))
+  const { tried, tooOld, flushes } = givenUp(core, nowMs)
+  if (tried.length > 0) settle(core, tried, errorOf(core))
   if (tooOld.length > 0) settle(core, tooOld, errorInTrouble(core, 'deadline', TOO_OLD))
   for (const flush of flushes) endFlush(core, flush)
 }
@@ -199,16 +200,16 @@ function nextMs(core: Core, nowMs: number): number {
   for (const { endMs } of flushes) if (endMs < atMs) atMs = endMs
   if (counts.pending === 0) return atMs
   for (const { endMs } of inFlight) if (endMs < atMs) atMs = endMs
-  const isShutNow = isShut(service)
-  if (!isShutNow && core.intervalMs < atMs) atMs = core.intervalMs
-  const isFailingNow = isShutNow || partsGate.waits > 0
+  const isDoubtful = isInDoubt(service)
+  if (core.intervalMs < atMs) atMs = core.intervalMs
+  const isFailingNow = isDoubtful || partsGate.waits > 0
   if (!isFailingNow && parts.length === 0) return atMs
   const isWaiting = isSomebodyWaiting(core)
   if (isFailingNow) {
     const leastMs = 1_000 * Math.min(settings.maxTotalBackoffDuration, settings.maxRateLimitDuration)
     atMs = Math.min(atMs, nowMs + (isWaiting ? LOOK_MS : Math.min(IDLE_LOOK_MS, leastMs)))
   }
-  const openings = isShutNow
+  const openings = isDoubtful
     ? [gateOpensAtMs(core)]
     : parts.map(({ notBeforeMs }) => Math.max(notBeforeMs, opensAtMs(partsGate, isWaiting)))
   // What is open, `next` has seen.

@@ -28,15 +28,15 @@ export interface Service {
   failures: number
   /** When the last failed requests of the row were sent: as many as one who waits is told after. */
   failedAtMs: number[]
-  /** Requests accepted, ever, and when the last one was. */
-  accepted: number
-  acceptedAtMs: number
+  /** Requests that were accepted, ever, and when the last one was. */
+  successes: number
+  lastSuccessMs: number
   /** Events refused alone, in a row, with nothing accepted in between. */
   refusals: number
   /** Whether the last answer was a 429. */
   isLimited: boolean
   gate: Gate
-  /** Counts how often the gate was shut: a request of an earlier epoch was sent before. */
+  /** Counts how often the doubt has grown: a request of an earlier epoch was sent before, and does not count again. */
   epoch: number
   /** What the service said last, when it did not accept. */
   problem: Verdict | undefined
@@ -50,8 +50,8 @@ export function createService(limit: number, mostBytes: number): Service {
     mostBytes,
     failures: 0,
     failedAtMs: [],
-    accepted: 0,
-    acceptedAtMs: Number.NEGATIVE_INFINITY,
+    successes: 0,
+    lastSuccessMs: Number.NEGATIVE_INFINITY,
     refusals: 0,
     isLimited: false,
     gate: createGate(),
@@ -65,14 +65,17 @@ export function createGate(): Gate {
   return { waits: 0, shutMs: 0, statedMs: undefined, draw: 1 }
 }
 
-/** Whether one request goes first, to ask whether the service is up. */
-export function isShut({ failures, isLimited }: Service): boolean {
+/**
+ * Whether it is open if the service is up, so that one request at a time goes first. There are three states: no doubt; a first
+ * failure, after which one other event is asked at once (the gate is open); and a shut gate, after which one request is sent.
+ */
+export function isInDoubt({ failures, isLimited }: Service): boolean {
   return failures > 0 || isLimited
 }
 
 /** Whether the service has never accepted anything and says that the settings are wrong. */
 export function isMisset(service: Service): boolean {
-  return service.accepted === 0 && isOfSettings(service.problem)
+  return service.successes === 0 && isOfSettings(service.problem)
 }
 
 /** Whether the service refuses the key or the address; or everything, which comes to the same. */

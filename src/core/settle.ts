@@ -7,7 +7,7 @@ import { unwatchExit } from '../runtime/exit.node.ts'
 import type { Core, Flush, Work } from './core.ts'
 import { countOutcome, outcomeOf } from './counts.ts'
 import type { Item } from './item.ts'
-import { isShut } from './service.ts'
+import { isInDoubt } from './service.ts'
 
 /**
  * The only function that gives events their outcome: delivered if `error` is `undefined`, otherwise failed. They have left
@@ -100,7 +100,7 @@ export function follow(all: Work, work: Promise<unknown> | undefined, { seq }: I
 /** While the service fails, the message names that failure, and `cause` is that failure. */
 export function errorInTrouble({ service }: Core, code: FailureCode, text: string): DeliveryError {
   const { problem } = service
-  if (problem === undefined || !isShut(service)) return new DeliveryError(code, text)
+  if (problem === undefined || !isInDoubt(service)) return new DeliveryError(code, text)
   const { error } = problem
   return new DeliveryError(code, `${text}; the service failed with: ${error.message}`, { cause: error })
 }

@@ -1,6 +1,6 @@
 import type { LastError } from '../client/observer.ts'
 import type { Core } from './core.ts'
-import { isShut, opensAtMs } from './service.ts'
+import { isInDoubt, opensAtMs } from './service.ts'
 import { isSomebodyWaiting } from './waiting.ts'
 
 /** The state of a client at this instant: for health checks, dashboards and metrics. */
@@ -33,7 +33,7 @@ export function statusOf(core: Core): Status {
     queued: line.length + waiting.length,
     queuedBytes: line.bytes + waiting.reduce((bytes, item) => bytes + item.bytes, 0),
     inFlight: inFlight.size,
-    pausedUntil: isShut(service) && pausedMs > 0 ? new Date(clock.now() + pausedMs) : undefined,
+    pausedUntil: isInDoubt(service) && pausedMs > 0 ? new Date(clock.now() + pausedMs) : undefined,
     lastError: observer.lastError,
     lastDeliveredAt: observer.lastDeliveredAt,
     url: settings.host + settings.path,

@@ -1,10 +1,10 @@
 import type { Core, Flush } from './core.ts'
 import type { Item } from './item.ts'
-import { isShut } from './service.ts'
+import { isInDoubt } from './service.ts'
 
 /** Who waits is told after so long with nothing accepted. */
 const PATIENCE_MS = 10_000
-const NEVER = Number.NEGATIVE_INFINITY
+const LONG_AGO = Number.NEGATIVE_INFINITY
 
 /** Whether somebody waits for an outcome now, so that the backoff is short. */
 export function isSomebodyWaiting({ counts, flushes, settings }: Core): boolean {
@@ -13,7 +13,7 @@ export function isSomebodyWaiting({ counts, flushes, settings }: Core): boolean 
 
 /** Whether requests fail, or are limited. */
 export function isFailing({ service, partsGate }: Core): boolean {
-  return isShut(service) || partsGate.waits > 0
+  return isInDoubt(service) || partsGate.waits > 0
 }
 
 /** The number of retries that counts now, and whether it was set. For requests for tokens, it is that of `oauthSettings`. */
@@ -29,16 +29,21 @@ export function retriesOf({ settings, service }: Core): { retries: number; isGiv
 function patienceEndsMs({ service }: Core, nowMs: number): number {
   const isProven = service.failures !== 1 || service.isLimited
   const sinceMs = nowMs - PATIENCE_MS
-  return isProven && service.acceptedAtMs <= sinceMs ? sinceMs : NEVER
+  return isProven && service.lastSuccessMs <= sinceMs ? sinceMs : LONG_AGO
 }
 
-/** Awaited events that were due by then are told that they have failed. While a close is open, its timeout is the limit. */
-function toldUntilMs(core: Core, nowMs: number): number {
+/**
+ * Awaited events that were due by then have been tried for long enough; where `maxRetries` was set, all events. While a close is
+ * open, its timeout is the limit.
+ */
+function triedUntilMs(core: Core, nowMs: number): number {
   const { service, isClosed } = core
   const { retries, isGiven } = retriesOf(core)
   const byNumberMs =
-    isClosed && !isGiven ? NEVER : (service.failedAtMs[service.failedAtMs.length - 1 - retries] ?? NEVER)
-  const byPatienceMs = isClosed || (isGiven && !service.isLimited) ? NEVER : patienceEndsMs(core, nowMs)
+    isClosed && !isGiven
+      ? LONG_AGO
+      : (service.failedAtMs[service.failedAtMs.length - 1 - retries] ?? LONG_AGO)
+  const byPatienceMs = isClosed || (isGiven && !service.isLimited) ? LONG_AGO : patienceEndsMs(core, nowMs)
   return Math.max(byNumberMs, byPatienceMs)
 }
 
@@ -46,7 +51,7 @@ function toldUntilMs(core: Core, nowMs: number): number {
 function tooOldUntilMs({ settings, service }: Core, nowMs: number): number {
   const durationS = service.isLimited ? settings.maxRateLimitDuration : settings.maxTotalBackoffDuration
   const untilMs = nowMs - durationS * 1_000
-  return service.acceptedAtMs <= untilMs ? untilMs : NEVER
+  return service.lastSuccessMs <= untilMs ? untilMs : LONG_AGO
 }
 
 /** A flush is in vain when who waits would be told; it ends nothing. */
@@ -54,19 +59,19 @@ function isInVain(core: Core, { kind, beganMs }: Flush, nowMs: number): boolean 
   if (kind !== 'flush') return false
   const { failures, failedAtMs } = core.service
   const isByNumber =
-    failures > retriesOf(core).retries && (failedAtMs[failedAtMs.length - 1] ?? NEVER) >= beganMs
+    failures > retriesOf(core).retries && (failedAtMs[failedAtMs.length - 1] ?? LONG_AGO) >= beganMs
   return isByNumber || beganMs <= patienceEndsMs(core, nowMs)
 }
 
 /** What is given up now: the one place that decides it. What is in flight keeps its chance. */
-export function givenUp(core: Core, nowMs: number): { told: Item[]; tooOld: Item[]; flushes: Flush[] } {
+export function givenUp(core: Core, nowMs: number): { tried: Item[]; tooOld: Item[]; flushes: Flush[] } {
   const { isGiven } = retriesOf(core)
-  const toldMs = toldUntilMs(core, nowMs)
+  const triedMs = triedUntilMs(core, nowMs)
   const oldMs = tooOldUntilMs(core, nowMs)
-  const isTold = ({ isAwaited, dueMs }: Item): boolean => dueMs <= toldMs && (isAwaited || isGiven)
+  const isTried = ({ isAwaited, dueMs }: Item): boolean => dueMs <= triedMs && (isAwaited || isGiven)
   const isTooOld = ({ dueMs }: Item): boolean => dueMs <= oldMs
   const flushes = [...core.flushes].filter((flush) => isInVain(core, flush, nowMs))
-  return { told: extract(core, isTold), tooOld: extract(core, isTooOld), flushes }
+  return { tried: extract(core, isTried), tooOld: extract(core, isTooOld), flushes }
 }
 
 /** All events that have left their plugins and have no outcome. */

@@ -70,3 +70,16 @@ test('a defect while an answer is taken in loses no event: those that are nowher
   expect(clock.faults).toBeLessThan(1)
   expect(analytics.stats).toMatchObject({ delivered: 3, pending: 0 })
 })
+
+test('an event that comes while the settings are wrong is tried after flushInterval, not at the next look', async () => {
+  const { analytics, client, clock } = createAnalytics({ flushInterval: 10_000 }, [status(401)])
+  analytics.on('error', () => {})
+  trackPurchases(analytics, 1)
+  await clock.advance(20_000)
+  expect(client.requests).toHaveLength(1)
+
+  trackPurchases(analytics, 1)
+  await clock.advance(10_000)
+
+  expect(client.requests).toHaveLength(2)
+})
