@@ -178,7 +178,7 @@ const TABLES = {
   },
   events: () => {
     const [, body = ''] =
-      /export interface AnalyticsEvents \{\n([\s\S]*?)\n\}/.exec(read('src/client/events.ts')) ?? []
+      /export interface AnalyticsEvents \{\n([\s\S]*?)\n\}/.exec(read('src/events/events.ts')) ?? []
     const events = [...body.matchAll(/\/\*\*([\s\S]*?)\*\/\s+(\w+): \[(.*)\]/g)]
     return table(
       ['event', 'listeners get', 'when'],

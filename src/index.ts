@@ -1,13 +1,4 @@
 export { Analytics, Analytics as default } from './analytics.ts'
-export type { Emitter } from './client/emitter.ts'
-export type {
-  AnalyticsEvents,
-  EmittedEvents,
-  ErrorEvent,
-  FlushOptions,
-  WarningEvent,
-} from './client/events.ts'
-export type { LastError } from './client/observer.ts'
 export type { ScopedTracker } from './client/trackers.ts'
 export type { Verification } from './client/verify.ts'
 export type { FlushSummary, Stats } from './core/counts.ts'
@@ -22,6 +13,15 @@ export {
   SettingsError,
   TrackpostError,
 } from './errors/errors.ts'
+export type { Emitter } from './events/emitter.ts'
+export type {
+  AnalyticsEvents,
+  EmittedEvents,
+  ErrorEvent,
+  FlushOptions,
+  WarningEvent,
+} from './events/events.ts'
+export type { LastError } from './events/observer.ts'
 export type {
   AbortSignalLike,
   AbortSignalOf,

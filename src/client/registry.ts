@@ -1,11 +1,11 @@
 import { describeCause } from '../errors/cause.ts'
 import { DeliveryError } from '../errors/errors.ts'
+import { type Emitter, emit } from '../events/emitter.ts'
+import type { AnalyticsEvents } from '../events/events.ts'
+import type { Observer } from '../events/observer.ts'
 import type { Pipeline } from '../pipeline/pipeline.ts'
 import type { Plugin } from '../pipeline/plugin.ts'
 import { asPlugin, type PluginFunction } from '../pipeline/registration.ts'
-import { type Emitter, emit } from './emitter.ts'
-import type { AnalyticsEvents } from './events.ts'
-import type { Observer } from './observer.ts'
 
 /** Registers and deregisters plugins, reports values that are not plugins, and emits `register` and `deregister`. */
 export class Registry {

@@ -3,12 +3,12 @@ import type { Core } from '../core/core.ts'
 import type { FlushSummary } from '../core/counts.ts'
 import { flush, limitOf } from '../core/flush.ts'
 import type { DeliveryError } from '../errors/errors.ts'
+import type { FlushOptions } from '../events/events.ts'
 import { mergeScopes, type Scope } from '../message/scope.ts'
 import type { GroupTraits, UserTraits } from '../message/shapes.ts'
 import type { AnyEvents, Kind, ScopedIdentity } from '../message/types.ts'
 import type { Context } from '../pipeline/context.ts'
 import type { Tracker, TrackerPromises } from '../pipeline/tracker.ts'
-import type { FlushOptions } from './events.ts'
 
 /** The six calls with the defaults of a scope. Uses the queue and connections of its client. Methods may be detached. */
 export interface ScopedTracker<Events = AnyEvents, User = UserTraits, Group = GroupTraits>

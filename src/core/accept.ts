@@ -1,5 +1,5 @@
-import { emit } from '../client/emitter.ts'
 import { DeliveryError } from '../errors/errors.ts'
+import { emit } from '../events/emitter.ts'
 import { buildMessage } from '../message/build.ts'
 import { applyScope, type Scope } from '../message/scope.ts'
 import { serialize, toMessageError } from '../message/serialize.ts'

@@ -1,4 +1,4 @@
-import type { LastError } from '../client/observer.ts'
+import type { LastError } from '../events/observer.ts'
 import type { Core } from './core.ts'
 import { isInDoubt, opensAtMs } from './service.ts'
 import { isSomebodyWaiting } from './waiting.ts'

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { assertScope } from '../client/scopes.ts'
+import { assertScope } from '../core/scopes.ts'
 import { describeCause } from '../errors/cause.ts'
 import { mergeScopes, type Scope } from '../message/scope.ts'
 import { warn } from '../runtime/warn.ts'

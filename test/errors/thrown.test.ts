@@ -21,7 +21,7 @@ describe('what user code threw', () => {
     const error = withStack(
       '    at emit (node:events:517:28)',
       `    at guard (${own}errors/guard.ts:1:2)`,
-      `    at file://${own}client/emitter.ts:3:4`,
+      `    at file://${own}events/emitter.ts:3:4`,
       '    at async Promise.all (index 0)',
       '    at onError (/app/my shop/shop.js:12:7)',
       '    at later (/app/main.js:1:1)',

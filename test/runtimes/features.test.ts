@@ -308,26 +308,23 @@ function resultsOf({ id }: Platform): Promise<Results> {
 }
 
 describe.each(PLATFORMS)('on $title', (platform) => {
-  test.each(NAMES)(
-    '%s has the result that table.ts expects',
-    async (name) => {
-      const results = await resultsOf(platform)
+  test.each(NAMES)('%s has the result that table.ts expects', async (name) => {
+    const results = await resultsOf(platform)
 
-      const { saw, received } = FEATURES[name]
-      const exception = platform.except[name]
-      const { refused, isAbsent } = exception ?? {}
-      if (refused !== undefined) expect(results[name]).toEqual({ refused: expect.stringContaining(refused) })
-      else if (isAbsent) expect(results[name]).toHaveProperty('absent')
-      else
-        expect(results[name]).toEqual({
-          saw: exception !== undefined && 'saw' in exception ? exception.saw : saw,
-        })
-      const isThere = refused === undefined && !isAbsent
-      expect(receivedOf(platform.id, name).sort()).toEqual(exception?.received ?? (isThere ? received : []))
-      expect([...(runtimes.get(platform.id) ?? [])]).toEqual([platform.jsRuntime ?? 'node'])
-      if (name === 'closeOn' && isThere) expect(results['end']).toEqual({ end: 'SIGTERM' })
-    },
-  )
+    const { saw, received } = FEATURES[name]
+    const exception = platform.except[name]
+    const { refused, isAbsent } = exception ?? {}
+    if (refused !== undefined) expect(results[name]).toEqual({ refused: expect.stringContaining(refused) })
+    else if (isAbsent) expect(results[name]).toHaveProperty('absent')
+    else
+      expect(results[name]).toEqual({
+        saw: exception !== undefined && 'saw' in exception ? exception.saw : saw,
+      })
+    const isThere = refused === undefined && !isAbsent
+    expect(receivedOf(platform.id, name).sort()).toEqual(exception?.received ?? (isThere ? received : []))
+    expect([...(runtimes.get(platform.id) ?? [])]).toEqual([platform.jsRuntime ?? 'node'])
+    if (name === 'closeOn' && isThere) expect(results['end']).toEqual({ end: 'SIGTERM' })
+  })
 })
 
 test('docs/platforms.md is the text that table.ts gives', () => {

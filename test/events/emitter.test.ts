@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { describe, expect, test, vi } from 'vitest'
-import { Emitter } from '../../src/client/emitter.ts'
+import { Emitter } from '../../src/events/emitter.ts'
 import { settled } from '../support/fake-clock.ts'
 import { catchProcessWarnings } from '../support/process-warnings.ts'
 

@@ -1,6 +1,6 @@
 import { isThenable } from '../errors/guard.ts'
+import type { Observer } from '../events/observer.ts'
 import { describe } from '../message/describe.ts'
-import type { Observer } from './observer.ts'
 
 /**
  * Returns a function that reads the setting `disable` for one event. If the user's function fails, the event is not sent:

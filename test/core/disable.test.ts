@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { WarningEvent } from '../../src/client/events.ts'
+import type { WarningEvent } from '../../src/events/events.ts'
 import { createAnalytics, recordOutcomes } from '../support/create-analytics.ts'
 import { settled } from '../support/fake-clock.ts'
 import { catchProcessWarnings } from '../support/process-warnings.ts'

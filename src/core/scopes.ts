@@ -1,6 +1,6 @@
+import type { Observer } from '../events/observer.ts'
 import { describe, isRecord } from '../message/describe.ts'
 import type { Scope } from '../message/scope.ts'
-import type { Observer } from './observer.ts'
 
 /**
  * If the user's function throws or returns no object, this is reported and the scope is ignored. What its fields have is checked
