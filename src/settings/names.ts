@@ -9,9 +9,6 @@ export const KILL_SWITCHES = [
   ['disabled', true],
 ] as const
 
-/** Longer names are cut in the warning. */
-const MAX_LENGTH = 40
-
 /**
  * One warning that lists the names that are not settings, and those that are; `undefined` if there is nothing to say. Unknown
  * names never throw: a program may pass one object of settings to several SDKs.
@@ -33,9 +30,7 @@ export function describeUnknownNames(given: object, oauthSettings: unknown): str
 }
 
 function unknownOf(given: object, known: readonly string[]): string[] {
-  return Object.keys(given)
-    .filter((name) => !known.includes(name))
-    .map((name) => name.slice(0, MAX_LENGTH))
+  return Object.keys(given).filter((name) => !known.includes(name))
 }
 
 /** The first option that does not exist, and a text that lists those that do. */
