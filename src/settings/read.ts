@@ -142,7 +142,7 @@ export function readLogger(name: string, value: unknown): Logger | undefined {
 export function readSpool(name: string, value: unknown): Spool | undefined {
   if (value === undefined || typeof (value as Spool | null)?.open === 'function')
     return value as Spool | undefined
-  throw mismatch(name, 'a FileSpool, or another object with open', value)
+  throw mismatch(name, 'a FileSpool', value)
 }
 
 export function readHttpClient(name: string, value: unknown): HTTPClient | HTTPFetchFn | undefined {

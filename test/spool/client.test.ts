@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import type { Analytics } from '../../src/analytics.ts'
 import { SettingsError } from '../../src/errors/errors.ts'
-import type { Journal } from '../../src/settings/journal.ts'
 import type { AnalyticsSettings } from '../../src/settings/settings.ts'
 import { FileSpool } from '../../src/spool/file-spool.ts'
 import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
@@ -294,30 +293,6 @@ describe('the setting', () => {
     expect(() => new FileSpool(join(home, 'file'))).toThrow(/cannot be used: .*not a directory/)
     new FileSpool(join(home, 'a', 'b'))
     expect(readdirSync(join(home, 'a'))).toEqual(['b'])
-  })
-
-  test('takes another store: an object with open', async () => {
-    const kept = new Set<string>()
-    const journal: Journal = {
-      append: (messages) =>
-        messages.map((message) => {
-          const text = Buffer.from(message).toString()
-          kept.add(text)
-          return { isKept: true, text }
-        }),
-      settled: (record) => void kept.delete((record as unknown as { text: string }).text),
-      sync: async () => true,
-      recover: () => [],
-      close: async () => {},
-      closeAtExit: () => {},
-    }
-    const { analytics } = createAnalytics({ spool: { open: () => journal } })
-    trackPurchases(analytics, 2)
-    expect(await analytics.stored()).toBe(true)
-    expect(kept.size).toBe(2)
-    await analytics.closeAndFlush()
-
-    expect(kept.size).toBe(0)
   })
 })
 
