@@ -43,10 +43,7 @@ export interface WebhookDestinationInput extends DestinationBase {
   headers?: Record<string, string> | undefined
   /** Maximum requests in flight at the same time, 1 to 256; default 8. */
   concurrency?: number | undefined
-  /**
-   * A delivery that fails is given up when its event was received this many hours ago, up to 8,760; default 24. While the webhook
-   * is paused, deliveries get three times as long.
-   */
+  /** A delivery that fails is given up when its event was received this many hours ago, up to 8,760; default 24. */
   giveUpAfterHours?: number | undefined
   /** Maximum attempts for each event, 1 to 1,000; default: no limit. */
   maxAttempts?: number | undefined
