@@ -9,7 +9,7 @@ import type { Config } from './config/schema.ts'
 import { type ReleaseTarget, readReleaseTarget } from './destinations/release.ts'
 import { isLoopback } from './http/origin.ts'
 import type { ServerLimits } from './http/server.ts'
-import type { LoadedPlan, TrackingPlanFile } from './plan/plan.ts'
+import type { TrackingPlan, TrackingPlanFile } from './plan/plan.ts'
 
 /** Options of a collector. */
 export interface CollectorOptions {
@@ -113,11 +113,11 @@ export function adminAccess(
 }
 
 /** Imports the JSON Schema library only if there is a plan. */
-export async function readPlan(given: TrackingPlanFile | string | undefined): Promise<LoadedPlan | null> {
+export async function readPlan(given: TrackingPlanFile | string | undefined): Promise<TrackingPlan | null> {
   if (given === undefined) return null
   const { loadPlan, PlanError, TrackingPlan } = await import('./plan/plan.ts')
   try {
-    return typeof given === 'string' ? loadPlan(given) : { file: given, plan: new TrackingPlan(given) }
+    return typeof given === 'string' ? loadPlan(given) : new TrackingPlan(given)
   } catch (cause) {
     if (cause instanceof PlanError) throw new ConfigError(`plan: ${cause.message}`)
     throw cause

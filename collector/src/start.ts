@@ -1,5 +1,5 @@
 import { basename } from 'node:path'
-import type { About } from './api/api.ts'
+import type { About } from './api/asking.ts'
 import type { TokenServer } from './auth/tokens.ts'
 import type { Clock } from './clock.ts'
 import { RunningCollector } from './collector.ts'

@@ -9,13 +9,7 @@ export interface ApiCaller {
 }
 
 /** What a collector with `protect` refuses to everybody: to inject faults, and to delete events that cannot be restored. */
-const PROTECTED =
-  /^(?:POST \/api\/faults|DELETE \/api\/events|POST \/api\/events\/delete|POST \/api\/dead-letters\/discard)$/
-
-/** Whether a request may change something. */
-export function isAction(method: string | undefined): boolean {
-  return method !== 'GET' && method !== 'HEAD'
-}
+const PROTECTED = /^(?:POST \/api\/faults|DELETE \/api\/events|POST \/api\/events\/delete)$/
 
 /**
  * Checks a request that changes something.
@@ -24,9 +18,9 @@ export function isAction(method: string | undefined): boolean {
  *   action has one, and `DELETE /api/events?q=...` would delete all events.
  */
 export function checkAction(
-  { isReader }: ApiCaller,
+  isReader: boolean,
   isProtected: boolean,
-  method: string | undefined,
+  method: string,
   { pathname, searchParams }: URL,
 ): void {
   if (isReader) throw new HttpProblem(403, 'read_only_token', 'this token may only read')

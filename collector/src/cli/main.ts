@@ -58,7 +58,7 @@ async function runCheck({ plan, store }: Values, { search }: { search?: string }
   ])
   const { checked, broken } = checkDatabase(
     store ?? defaultStore(process.env),
-    loadPlan(plan).plan,
+    loadPlan(plan),
     search === undefined ? {} : { q: search },
   )
   for (const { key, path, message, count, firstSeq } of broken) {

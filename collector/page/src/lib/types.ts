@@ -72,8 +72,6 @@ export interface Destination extends DestinationState {
   type: string
   target: string
   isEnabled: boolean
-  /** Why the events of this destination are not delivered, in one sentence; null if no fault is known. */
-  warning: string | null
 }
 
 export interface Reasons {
