@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { About, ApiParts } from './api/asking.ts'
 import { PageAssets } from './assets.ts'
-import type { ApiCaller } from './auth/access.ts'
 import { type AdminAccess, AdminGate } from './auth/admin.ts'
 import { Authenticator } from './auth/caller.ts'
 import { RateLimit } from './auth/rate-limit.ts'
@@ -22,7 +21,7 @@ import { RequestRecorder } from './http/request-recorder.ts'
 import { DEFAULT_LIMITS, listen, type RunningServer, type ServerLimits, urlOf } from './http/server.ts'
 import { TrackingApi } from './ingest/tracking-api.ts'
 import { TrackingRoutes } from './ingest/tracking-routes.ts'
-import type { CollectorListeners } from './listeners.ts'
+import type { Listeners } from './listeners.ts'
 import { type Stats, StatsKeeper } from './live/stats.ts'
 import { LiveStream } from './live/stream.ts'
 import { Waiters, type WaitOptions } from './live/waiters.ts'
@@ -52,7 +51,7 @@ export interface CollectorParts {
   about: About
   isLocal: boolean
   limits: Partial<ServerLimits> | undefined
-  listeners: CollectorListeners
+  listeners: Listeners
 }
 
 /** Connects the HTTP server, the store, and the parts that work on stored events. */
@@ -210,16 +209,10 @@ export class RunningCollector implements Collector {
     this.#parts.about.log = this.#feed.address
   }
 
-  async #handleApi(
-    caller: ApiCaller,
-    url: URL,
-    request: IncomingMessage,
-    response: ServerResponse,
-  ): Promise<boolean> {
+  async #handleApi(url: URL, request: IncomingMessage, response: ServerResponse): Promise<boolean> {
     // Loaded with the first request to the API, so that tests without the API start faster.
     const { handleApi } = await import('./api/api.ts')
-    const { onAction } = this.#parts.listeners
-    return handleApi(this.#apiParts(), caller, url, request, response, onAction)
+    return handleApi(this.#apiParts(), url, request, response)
   }
 
   #apiParts(): ApiParts {

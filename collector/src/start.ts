@@ -38,7 +38,7 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
   const isLocal = await checkAddress(host, options.allowPublic ?? false)
   const clock = options.clock ?? systemClock
   // All options are checked before anything is opened.
-  const access = adminAccess(options, isLocal)
+  const access = adminAccess(options.adminToken, isLocal)
   const faults = new Faults(clock)
   const release = readRelease(options.releaseTo)
   const plan = await readPlan(options.plan)
@@ -101,7 +101,7 @@ async function createTokenServer(
 
 function aboutOf(
   config: Config,
-  { store: path = MEMORY, plan, protect }: CollectorOptions,
+  { store: path = MEMORY, plan }: CollectorOptions,
   { keep }: Store,
   clock: Clock,
   needsToken: boolean,
@@ -118,6 +118,5 @@ function aboutOf(
     maxEvents: keep,
     log: null,
     needsToken,
-    isProtected: protect ?? false,
   }
 }

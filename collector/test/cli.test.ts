@@ -291,7 +291,7 @@ test.each([
   ],
   [
     'an option in the place of a value',
-    ['--admin-token', '--protect', '--store', ':memory:'],
+    ['--admin-token', '--quiet', '--store', ':memory:'],
     /: --admin-token: expected a value; put = before one that begins with -/,
   ],
   ['a store with a file: URL', ['--store', 'file:events.db'], /: store: expected the path of a file/],

@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type ApiCaller, checkAction } from '../auth/access.ts'
 import { readKey } from '../catalogue/samples.ts'
 import { SKIP_REASONS } from '../destinations/select.ts'
 import { helpFor } from '../help.ts'
@@ -100,17 +99,20 @@ const TABLE = Object.entries(ROUTES).map(([route, handle]) => {
 /** Resolves with false if there is no such path. */
 export async function handleApi(
   parts: ApiParts,
-  { address, isReader }: ApiCaller,
   url: URL,
   request: IncomingMessage,
   response: ServerResponse,
-  onAction: (action: string, address: string) => void,
 ): Promise<boolean> {
   const { pathname, searchParams: parameters } = url
-  const { store, about } = parts
   const method = request.method === 'HEAD' ? 'GET' : (request.method ?? '')
-  const isAction = method !== 'GET'
-  if (isAction) checkAction(isReader, about.isProtected, method, url)
+  // `DELETE /api/events?q=...` would delete all events.
+  const [parameter] = parameters.keys()
+  if (method !== 'GET' && parameter !== undefined)
+    throw new HttpProblem(
+      400,
+      'bad_query',
+      `${parameter}: ${method} ${pathname} has no parameters in its URL`,
+    )
   const routes = TABLE.filter(({ pattern }) => pattern.test(pathname))
   if (routes.length === 0) return false
   requireMethod(request, ...routes.map((route) => route.method))
@@ -118,10 +120,10 @@ export async function handleApi(
   const id = decoded(route?.pattern.exec(pathname)?.[1] ?? '')
   try {
     const context = parts.context()
-    const value = await route?.handle({ ...parts, context, parameters, id, isReader, request, response })
+    const value = await route?.handle({ ...parts, context, parameters, id, request, response })
     if (value !== DONE) replyJson(response, 200, value)
   } catch (cause) {
-    store.noteDamage(cause)
+    parts.store.noteDamage(cause)
     if (cause instanceof CursorError) {
       const [name] = [...parameters].find(([, value]) => value === cause.cursor) ?? ['cursor']
       throw new HttpProblem(400, 'bad_query', `${name}: ${cause.message}`)
@@ -130,7 +132,6 @@ export async function handleApi(
     const { code, message, position, length } = cause
     replyJson(response, 400, { success: false, code, message, position, length })
   }
-  if (isAction && response.statusCode < 400) onAction(`${method} ${pathname}`, address)
   return true
 }
 
@@ -148,16 +149,12 @@ function sendEventFile(asking: Asking): unknown {
   return sendIndented(response, { event, request }, headers)
 }
 
-function about({ about, release, context, isReader }: Asking): unknown {
-  const { isProtected, ...facts } = about
+function about({ about, release, context }: Asking): unknown {
   return {
-    ...facts,
+    ...about,
     now: new Date(context.nowMs).toISOString(),
-    anyKey: facts.sources === null,
+    anyKey: about.sources === null,
     releaseTo: release?.url ?? null,
-    canAct: !isReader,
-    canDelete: !isReader && !isProtected,
-    canInjectFaults: !isReader && !isProtected,
   }
 }
 

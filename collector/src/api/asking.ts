@@ -29,8 +29,6 @@ export interface About {
   log: string | null
   /** Whether the API requires the admin token. The page then offers to log out. */
   needsToken: boolean
-  /** Whether the collector refuses to delete events and to inject faults. */
-  isProtected: boolean
 }
 
 /** The parts of a collector that its API uses. */
@@ -60,8 +58,6 @@ export interface Asking extends Omit<ApiParts, 'context'> {
   parameters: URLSearchParams
   /** The part of the path in the place of `:id`. */
   id: string
-  /** Whether the caller may only read. */
-  isReader: boolean
   request: IncomingMessage
   response: ServerResponse
 }

@@ -77,7 +77,7 @@ async function runHealthcheck({ host, port }: Values): Promise<number> {
 }
 
 async function runTail(
-  { host, port, adminToken, readToken }: Values,
+  { host, port, adminToken }: Values,
   { q, json, url }: { q?: string; json?: boolean; url?: string },
 ): Promise<number> {
   const address = url ?? localUrl(host, port)
@@ -85,7 +85,7 @@ async function runTail(
     address,
     q: q ?? '',
     isJson: json ?? false,
-    token: readToken ?? adminToken,
+    token: adminToken,
     write: (line) => process.stdout.write(line),
     tell: (line) => process.stderr.write(line),
   })
@@ -108,7 +108,7 @@ function newLog(values: Values): Log {
   return new Log({
     format: values.logFormat,
     isQuiet: values.quiet ?? false,
-    secrets: [values.adminToken, values.readToken, writeKey],
+    secrets: [values.adminToken, writeKey],
     addresses: [values.store, values.log],
     clock: systemClock,
     stdout: (line) => process.stdout.write(line),
@@ -123,7 +123,6 @@ async function serve(values: Values, log: Log): Promise<number> {
     ...options,
     onFault: (what, cause) => log.fault(what, cause),
     onRecovery: (what, fault) => log.recovered(what, fault),
-    onAction: (action, address) => log.info(`${action}, from ${address}`, { action, address }),
   })
   // Called before the first line is printed: a program that waits for that line may send a signal at once.
   hasStarted()
@@ -165,7 +164,7 @@ async function readOptions(values: Values): Promise<CollectorOptions> {
   if (values.region !== undefined) config.region = values.region
   if (values.browserOrigin !== undefined) config.browserOrigins = values.browserOrigin
   if (values.publicUrl !== undefined) config.publicUrl = values.publicUrl
-  const { plan, releaseTo, adminToken, readToken, keep, log: stream } = values
+  const { plan, releaseTo, adminToken, keep, log: stream } = values
   return {
     port: values.port,
     host: values.host,
@@ -177,8 +176,6 @@ async function readOptions(values: Values): Promise<CollectorOptions> {
     ...(plan !== undefined && { plan }),
     ...(releaseTo !== undefined && { releaseTo }),
     ...(adminToken !== undefined && { adminToken }),
-    ...(readToken !== undefined && { readToken }),
-    protect: values.protect ?? false,
   }
 }
 

@@ -18,8 +18,6 @@ export interface Values {
   publicUrl?: string
   allowPublic?: boolean
   adminToken?: string
-  readToken?: string
-  protect?: boolean
   logFormat: 'text' | 'json'
   quiet?: boolean
 }
@@ -86,8 +84,6 @@ export function createProgram(commands: Commands, onExit: (exitCode: number) => 
     '--admin-token <text>',
     'token that the page, /api and /metrics require; better in TRACKPOST_ADMIN_TOKEN',
   )
-  option('--read-token <text>', 'token that may only read: the page, GET of /api, and /metrics')
-  option('--protect', 'refuse to delete events and to inject faults')
   option('--log-format <name>', 'json: one object per line', 'text').choices(['text', 'json'])
   option('--quiet', 'print only errors')
   program.version(version, '--version', 'the version')

@@ -50,10 +50,6 @@ export interface About {
   hasPlan: boolean
   releaseTo: string | null
   maxEvents: number | null
-  canInjectFaults: boolean
-  canDelete: boolean
-  /** Whether the user may deliver events again, retry and release. */
-  canAct: boolean
   needsToken: boolean
 }
 
