@@ -6,7 +6,6 @@ import { HttpProblem, JSON_TYPE, replyJson, requireMethod, SECURITY_HEADERS } fr
 import { decoded } from '../percent-decoding.ts'
 import { KINDS, REASONS, WARNINGS } from '../record.ts'
 import { SearchSyntaxError } from '../search/syntax.ts'
-import { CursorError } from '../store/cursor.ts'
 import { catalogue, catalogueDetail, schemas } from '../store/queries/catalogue.ts'
 import { eventDetail } from '../store/queries/event-detail.ts'
 import { countEvents, listEvents } from '../store/queries/events.ts'
@@ -20,7 +19,7 @@ import { CHANGES_ROUTES } from './changes.ts'
 import { DELIVERY_ROUTES } from './deliveries.ts'
 import { exportEvents, exportRequests } from './export.ts'
 import { FAULT_ROUTES } from './faults.ts'
-import { readCursorOrSeq, readQuery, readRange, readRequestSearch, readSearch } from './query.ts'
+import { readQuery, readRange, readRequestSearch, readSearch } from './query.ts'
 import { resend } from './resend.ts'
 import { wait } from './wait.ts'
 
@@ -39,12 +38,12 @@ const ROUTES: Routes = {
   'GET /api/events/:id/file': sendEventFile,
   'GET /api/count': ({ context, parameters }) => {
     const query = readSearch(readQuery('count', parameters), context.nowMs)
-    return { count: countEvents(context, query), isComplete: true }
+    return { count: countEvents(context, query) }
   },
   'GET /api/requests': ({ context, parameters }) => {
     const { q, order, limit, cursor, after, ...range } = readQuery('requests', parameters)
     const where = { search: readRequestSearch(q), ...readRange(range, context.nowMs), order, limit, cursor }
-    return listRequests(context, { ...where, ...(after && { after: readCursorOrSeq(after) }) })
+    return listRequests(context, { ...where, ...(after && { after }) })
   },
   'GET /api/requests/:id': ({ context, id, parameters }) => {
     readQuery('none', parameters)
@@ -124,10 +123,6 @@ export async function handleApi(
     if (value !== DONE) replyJson(response, 200, value)
   } catch (cause) {
     parts.store.noteDamage(cause)
-    if (cause instanceof CursorError) {
-      const [name] = [...parameters].find(([, value]) => value === cause.cursor) ?? ['cursor']
-      throw new HttpProblem(400, 'bad_query', `${name}: ${cause.message}`)
-    }
     if (!(cause instanceof SearchSyntaxError)) throw cause
     const { code, message, position, length } = cause
     replyJson(response, 400, { success: false, code, message, position, length })

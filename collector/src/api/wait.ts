@@ -3,7 +3,7 @@ import { HttpProblem } from '../http/reply.ts'
 import { ClosedError, WaitTimeoutError } from '../live/waiters.ts'
 import type { EventRecord } from '../record.ts'
 import type { Asking } from './asking.ts'
-import { readCursorOrSeq, readQuery } from './query.ts'
+import { readQuery } from './query.ts'
 
 /** Each wait is a query after each commit. */
 const MAX_WAITS = 100
@@ -18,7 +18,7 @@ export async function wait({ waiters, parameters, response }: Asking): Promise<{
     const message = `${MAX_WAITS} waits are open already: end some, or wait for several events at once with count and OR`
     throw new HttpProblem(503, 'too_many_waits', message, { 'retry-after': '1' })
   }
-  const given = { ...options, ...(after && { after: readCursorOrSeq(after) }) }
+  const given = { ...options, ...(after && { after }) }
   try {
     return { events: await waiters.wait(given, goneSignal(response)) }
   } catch (cause) {

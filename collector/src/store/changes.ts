@@ -1,10 +1,9 @@
 import type { EventSummary } from '../record.ts'
-import { type Cursor, cursorOf } from './cursor.ts'
 import type { NewRequest } from './new-request.ts'
 
 /** The state of the stored events, as pages and scripts see it. */
 export interface ChangeState {
-  head: Cursor
+  head: string
   /** Sequence number of the newest event ever stored. */
   lastSeq: number
   /** Changes when all data are deleted, and differs from that of every earlier file. */
@@ -32,7 +31,7 @@ export class Changes {
   }
 
   get state(): ChangeState {
-    return { head: cursorOf(this.#state.lastSeq), ...this.#state }
+    return { head: String(this.#state.lastSeq), ...this.#state }
   }
 
   /** Returns a function that removes the listener. */

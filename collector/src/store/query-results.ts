@@ -10,10 +10,6 @@ interface Page {
   next: string | null
   /** Cursor of the newest event or request when the page was read. */
   head: string
-  /** Always true: an answer is whole. */
-  isComplete: boolean
-  /** Always null. */
-  searchedTo: string | null
 }
 
 export interface EventsPage extends Page {
@@ -102,7 +98,6 @@ export interface UserEntry {
 export interface UsersPage {
   users: UserEntry[]
   next: string | null
-  isComplete: boolean
 }
 
 export interface UserLink {
@@ -134,7 +129,6 @@ export interface UserDetail {
   more: { traits: number; changes: number; groups: number }
   events: EventSummary[]
   next: string | null
-  isComplete: boolean
 }
 
 export interface DestinationState {
@@ -228,7 +222,6 @@ export interface Overview {
   losses: Loss[]
   /** `repeated`: the events that were left out because the same event was stored before. */
   series: Array<{ at: string; accepted: number; rejected: number; repeated: number }>
-  isComplete: boolean
 }
 
 export interface Problem extends Help {
@@ -243,5 +236,4 @@ export interface Problem extends Help {
 
 export interface Problems {
   problems: Problem[]
-  isComplete: boolean
 }

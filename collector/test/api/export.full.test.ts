@@ -61,7 +61,6 @@ test('a page of large messages ends early, and the next page continues', async (
   while (cursor !== null) {
     const text = await (await fetch(`${collector.url}/api/events?limit=1000&cursor=${cursor}`)).text()
     const page = JSON.parse(text)
-    expect(page).toMatchObject({ isComplete: true, searchedTo: null })
     seqs.push(...page.events.map(({ seq }: { seq: number }) => seq))
     sizes.push(text.length)
     cursor = page.next

@@ -1,4 +1,4 @@
-import { type Cursor, cursorOf, seqOf, timeAndSeqOf, timeCursorOf } from '../cursor.ts'
+import { type Cursor, timeAndSeqOf, timeCursorOf } from '../cursor.ts'
 import type { TraitChange, UserDetail, UserLink } from '../query-results.ts'
 import { raw, type Sql, sql } from '../sql.ts'
 import { storedMessage } from '../stored-message.ts'
@@ -43,7 +43,6 @@ export function userDetail(context: QueryContext, query: UserQuery): UserDetail 
     count: whole.count,
     ...traitsOf(context, person),
     ...timelineOf(context, person, query),
-    isComplete: true,
   }
 }
 
@@ -59,7 +58,7 @@ function timelineOf(
   if (cursor !== undefined && isByTimestamp) {
     const { timeMs, seq } = timeAndSeqOf(cursor)
     start = sql`(timestamp, seq) ${side} (${timeMs}, ${seq})`
-  } else if (cursor !== undefined) start = sql`seq ${side} ${seqOf(cursor)}`
+  } else if (cursor !== undefined) start = sql`seq ${side} ${Number(cursor)}`
   const ordered = isByTimestamp ? sql`timestamp ${direction}, seq ${direction}` : sql`seq ${direction}`
   const rows = context.database.all<{ seq: number; timestamp: number }>(
     sql`SELECT seq, timestamp FROM event WHERE person = ${person} AND ${start} ORDER BY ${ordered} LIMIT ${limit + 1}`,
@@ -72,7 +71,7 @@ function timelineOf(
       context,
       shown.map(({ seq }) => seq),
     ),
-    next: !hasMore ? null : isByTimestamp ? timeCursorOf(last.timestamp, last.seq) : cursorOf(last.seq),
+    next: !hasMore ? null : isByTimestamp ? timeCursorOf(last.timestamp, last.seq) : String(last.seq),
   }
 }
 
