@@ -164,7 +164,7 @@ export class RunningCollector implements Collector {
     })
     this.port = this.#server.address.port
     this.url = urlOf(this.#server.address)
-    tokens?.setAddress(this.url)
+    if (tokens !== undefined) tokens.address = this.url
     this.#follow()
   }
 

@@ -19,7 +19,6 @@ import {
 } from './options.ts'
 import { MEMORY } from './store/database.ts'
 import { Store } from './store/store.ts'
-import type { TokenMemory } from './store/token-memory.ts'
 import { systemClock } from './system-clock.ts'
 import { version } from './version.ts'
 
@@ -92,11 +91,11 @@ function openStore(
 async function createTokenServer(
   { oauth, publicUrl }: Config,
   clock: Clock,
-  memory: TokenMemory,
+  store: Store,
 ): Promise<TokenServer | undefined> {
   if (oauth === undefined) return undefined
   const { TokenServer } = await import('./auth/tokens.ts')
-  return new TokenServer({ oauth, publicUrl }, clock, memory)
+  return new TokenServer({ oauth, publicUrl }, clock, store)
 }
 
 function aboutOf(

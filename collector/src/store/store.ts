@@ -11,7 +11,6 @@ import type { NewRequest } from './new-request.ts'
 import { Persons } from './persons.ts'
 import { among, raw, type Sql, sql } from './sql.ts'
 import { storedJson } from './stored-message.ts'
-import type { TokenKey, TokenMemory } from './token-memory.ts'
 import { Totals } from './totals.ts'
 
 /** Events of one commit, which blocks the event loop. */
@@ -54,6 +53,13 @@ export interface StoreOptions {
   dedupWindowSeconds?: number | undefined
 }
 
+/** The key that signs access tokens. */
+export interface TokenKey {
+  id: string
+  /** In Base64. */
+  secret: string
+}
+
 interface Append {
   events: readonly NewEvent[]
   resolve(summaries: EventSummary[]): void
@@ -65,7 +71,7 @@ interface Append {
  *
  * Everything that was appended in a turn of the event loop is written in one transaction, and each `append` resolves after it.
  */
-export class Store implements TokenMemory {
+export class Store {
   readonly database: Database
   readonly persons: Persons
   readonly changes: Changes
@@ -360,6 +366,7 @@ export class Store implements TokenMemory {
     }
   }
 
+  /** Undefined if no key has been written yet, or if it cannot be read. */
   readKey(): TokenKey | undefined {
     const row = this.database.get<{ value: string }>(sql`SELECT value FROM meta WHERE key = 'token_key'`)
     return storedJson<TokenKey | undefined>(row?.value ?? null, undefined)
@@ -369,6 +376,7 @@ export class Store implements TokenMemory {
     this.#setMeta('token_key', JSON.stringify(key))
   }
 
+  /** Returns false if this assertion was used before and has not expired. */
   useAssertion(jti: string, expiresAtMs: number, nowMs: number): boolean {
     return this.database.transaction(() => {
       this.database.run(sql`DELETE FROM assertion WHERE expires_at < ${nowMs}`)
