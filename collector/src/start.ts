@@ -66,7 +66,7 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
 /** @throws ConfigError when the file cannot be used. */
 function openStore(
   { store: path = MEMORY, keep }: CollectorOptions,
-  { durability, dedupWindow, maxEvents, retentionDays, maxDatabaseBytes }: Config,
+  { durability, dedupWindow, maxEvents, maxDatabaseBytes }: Config,
   clock: Clock,
   onFault: (what: string, cause: unknown) => void,
 ): Store {
@@ -81,7 +81,6 @@ function openStore(
     clock,
     onFault,
     durability,
-    retentionDays,
     keep: kept,
     maxBytes: maxDatabaseBytes,
     dedupWindowSeconds: dedupWindow,

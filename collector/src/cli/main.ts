@@ -8,7 +8,6 @@ import { type CollectorOptions, readConfig } from '../options.ts'
 import { startCollector } from '../start.ts'
 import { MEMORY } from '../store/database.ts'
 import { systemClock } from '../system-clock.ts'
-import { version } from '../version.ts'
 import { onlyPrint, prepareArguments } from './arguments.ts'
 import { defaultStore, STORE_NAME } from './default-store.ts'
 import { forgetVariables, prepareEnvironment } from './environment.ts'
@@ -106,7 +105,6 @@ function newLog(values: Values): Log {
   const writeKey =
     releaseTo !== undefined && URL.canParse(releaseTo) ? new URL(releaseTo).username : undefined
   return new Log({
-    format: values.logFormat,
     isQuiet: values.quiet ?? false,
     secrets: [values.adminToken, writeKey],
     addresses: [values.store, values.log],
@@ -126,14 +124,11 @@ async function serve(values: Values, log: Log): Promise<number> {
   })
   // Called before the first line is printed: a program that waits for that line may send a signal at once.
   hasStarted()
-  log.info(`trackpost-collector listens on ${collector.url}, page and API; Ctrl+C ends it`, {
-    url: collector.url,
-    version,
-  })
+  log.info(`trackpost-collector listens on ${collector.url}, page and API; Ctrl+C ends it`)
   const { store } = options
   if (store !== undefined && store !== MEMORY) {
     const file = resolve(store)
-    log.info(`events are stored in ${file}: the newest ${options.keep ?? 100_000}`, { file })
+    log.info(`events are stored in ${file}: the newest ${options.keep ?? 100_000}`)
     if (values.store === undefined && existsSync(STORE_NAME) && file !== resolve(STORE_NAME))
       log.info(`${STORE_NAME} in this folder is not used: to use it, write --store ${STORE_NAME}`)
   }
@@ -150,11 +145,11 @@ async function serve(values: Values, log: Log): Promise<number> {
     log.info('any write key is accepted, so anybody can send events: name your sources in --config')
   const signal = await signalled
   systemClock.setTimer(() => {
-    log.info('ended while requests were in flight', { signal })
+    log.info('ended while requests were in flight')
     endNow(signal)
   }, CLOSE_LIMIT_MS)
   await collector.close()
-  log.info(`trackpost-collector ended by ${signal}`, { signal })
+  log.info(`trackpost-collector ended by ${signal}`)
   return 0
 }
 

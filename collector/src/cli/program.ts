@@ -18,7 +18,6 @@ export interface Values {
   publicUrl?: string
   allowPublic?: boolean
   adminToken?: string
-  logFormat: 'text' | 'json'
   quiet?: boolean
 }
 
@@ -84,7 +83,6 @@ export function createProgram(commands: Commands, onExit: (exitCode: number) => 
     '--admin-token <text>',
     'token that the page, /api and /metrics require; better in TRACKPOST_ADMIN_TOKEN',
   )
-  option('--log-format <name>', 'json: one object per line', 'text').choices(['text', 'json'])
   option('--quiet', 'print only errors')
   program.version(version, '--version', 'the version')
   program

@@ -123,8 +123,6 @@ export interface ConfigInput {
   dedupWindow?: number | undefined
   /** The newest events that are kept, 1 to 1,000,000; default 100,000. */
   maxEvents?: number | undefined
-  /** Time for which events are kept, in days, 1 to 36,500; default: of any age. */
-  retentionDays?: number | undefined
   /** Bytes of the database beyond which the oldest events are deleted, at least 1,048,576; default 2 GB. */
   maxDatabaseBytes?: number | undefined
 }

@@ -31,7 +31,6 @@ const TRIM_TO = 0.95
 
 const DEFAULT_KEEP = 100_000
 const DEFAULT_MAX_BYTES = 2 * 1024 ** 3
-const DAY_MS = 86_400_000
 
 export interface StoreOptions {
   /** A file path, or `:memory:`. */
@@ -47,8 +46,6 @@ export interface StoreOptions {
   keep?: number | undefined
   /** Bytes of the file; default 2 GB. Beyond them, the oldest events are deleted. */
   maxBytes?: number | undefined
-  /** Undefined = events of any age are kept. */
-  retentionDays?: number | undefined
   /** Undefined = a messageId is remembered as long as its event is stored. */
   dedupWindowSeconds?: number | undefined
 }
@@ -260,7 +257,6 @@ export class Store {
         const { usedBytes } = this.database
         const share = (usedBytes - TRIM_TO * this.#maxBytes) / usedBytes
         if (usedBytes > this.#maxBytes) this.#deleteOldest(Math.ceil(this.totals.events * share))
-        this.#deleteExpired()
       }
       this.#trimRequests(slack)
     } catch (cause) {
@@ -273,12 +269,6 @@ export class Store {
       sql`SELECT seq AS value FROM event ORDER BY seq LIMIT 1 OFFSET ${count - 1}`,
     )
     if (last > 0) this.#delete(sql`seq <= ${last}`)
-  }
-
-  #deleteExpired(): void {
-    const { retentionDays, clock } = this.#options
-    if (retentionDays === undefined) return
-    this.#delete(sql`received_at < ${clock.now() - retentionDays * DAY_MS}`)
   }
 
   #trimRequests(slack: number): void {
