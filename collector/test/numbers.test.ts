@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
+import type { Catalogue } from '../src/catalogue/answer.ts'
 import type { Collector } from '../src/index.ts'
-import type { Catalogue, Overview, Problems, RequestsPage } from '../src/store/query-results.ts'
+import type { Overview, Problems, RequestsPage } from '../src/store/query-results.ts'
 import { openCollector, post, track } from './support.ts'
 
 const ask = async <T>({ url }: Collector, path: string) =>

@@ -1,12 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { readKey } from '../catalogue/samples.ts'
+import { catalogue, catalogueDetail, schemas } from '../catalogue/catalogue.ts'
 import { SKIP_REASONS } from '../destinations/select.ts'
 import { helpFor } from '../help.ts'
 import { HttpProblem, JSON_TYPE, replyJson, requireMethod, SECURITY_HEADERS } from '../http/reply.ts'
 import { decoded } from '../percent-decoding.ts'
 import { KINDS, REASONS, WARNINGS } from '../record.ts'
 import { SearchSyntaxError } from '../search/syntax.ts'
-import { catalogue, catalogueDetail, schemas } from '../store/queries/catalogue.ts'
 import { eventDetail } from '../store/queries/event-detail.ts'
 import { countEvents, listEvents } from '../store/queries/events.ts'
 import { overview } from '../store/queries/overview.ts'
@@ -53,9 +52,10 @@ const ROUTES: Routes = {
   'GET /api/overview': ({ context, parameters }) =>
     overview(context, readRange(readQuery('range', parameters), context.nowMs)),
   'GET /api/catalogue': readCatalogue,
-  'GET /api/catalogue/:id': ({ context, id, parameters }) => {
+  'GET /api/catalogue/:id': async ({ context, comparison, id, parameters }) => {
     const range = readRange(readQuery('range', parameters), context.nowMs)
-    return found(catalogueDetail(context, { key: id, ...range }), 'no_such_entry', 'no event has this key')
+    const entry = await catalogueDetail(context, comparison, { key: id, ...range })
+    return found(entry, 'no_such_entry', 'no event has this key')
   },
   'GET /api/users': ({ context, parameters }) => listUsers(context, readQuery('users', parameters)),
   'GET /api/users/:id': ({ context, id, parameters }) => {
@@ -153,14 +153,14 @@ function about({ about, release, context }: Asking): unknown {
   }
 }
 
-function readCatalogue({ context, parameters, response }: Asking): unknown {
+async function readCatalogue({ context, comparison, parameters, response }: Asking): Promise<unknown> {
   const { format, ...given } = readQuery('catalogue', parameters)
   const range = readRange(given, context.nowMs)
-  if (format === 'list') return catalogue(context, range)
-  const { schemas: all, isComplete } = schemas(context, range)
+  if (format === 'list') return catalogue(context, comparison, range)
+  const { schemas: all, isComplete } = await schemas(context, comparison, range)
   const named = (type: string) =>
     Object.fromEntries(all.filter((one) => one.type === type).map(({ name, schema }) => [name, schema]))
-  const single = (type: string) => all.find(({ key }) => readKey(key).type === type)?.schema
+  const single = (type: string) => all.find((one) => one.type === type)?.schema
   return sendIndented(response, {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'Tracking plan',

@@ -1,4 +1,4 @@
-import { isNamed, keyOf } from '../catalogue/samples.ts'
+import { isNamed, keyOf } from '../event-key.ts'
 import type { Message } from '../record.ts'
 import { eachField, type Field, type Origin, originOf } from './shape.ts'
 

@@ -113,8 +113,10 @@ function valueCondition(path: string, operator: string, value: Value): Sql {
   const asText = sql`(${found} ${raw(operator)} ${text} AND ${type} = 'text')`
   const number = value.isQuoted ? undefined : numberIn(text)
   if (number !== undefined) {
-    const asNumber = sql`(${found} ${raw(operator)} ${number} AND ${type} IN ('integer', 'real'))`
-    return operator === '=' ? anyOf([asNumber, asText]) : asNumber
+    // One look at the message: most have another value there. The type of `true` and `false` is another one too.
+    if (operator === '=')
+      return sql`(${found} IN (${number}, ${text}) AND ${type} IN ('integer', 'real', 'text'))`
+    return sql`(${found} ${raw(operator)} ${number} AND ${type} IN ('integer', 'real'))`
   }
   const isLiteral = !value.isQuoted && operator === '=' && ['true', 'false', 'null'].includes(text)
   return isLiteral ? anyOf([asText, sql`${type} = ${text}`]) : asText

@@ -1,14 +1,10 @@
+import type { CatalogueDetail } from '../../../src/catalogue/answer.ts'
 // The responses of the collector's API: see docs/api.md. Those of a query are imported from the store.
 import type { Stats } from '../../../src/live/shown-stats.ts'
 import type { EventRecord, EventSummary } from '../../../src/record.ts'
-import type {
-  CatalogueDetail,
-  DestinationState,
-  EventsPage,
-  Problem,
-  RequestsPage,
-} from '../../../src/store/query-results.ts'
+import type { DestinationState, EventsPage, Problem, RequestsPage } from '../../../src/store/query-results.ts'
 
+export type { Catalogue, CatalogueEntry } from '../../../src/catalogue/answer.ts'
 export type { Change, ChangesAnswer as Comparison, ChangesReply } from '../../../src/changes/answer.ts'
 export type { FaultRule, FaultState } from '../../../src/faults/rules.ts'
 export type {
@@ -18,8 +14,6 @@ export type {
   Message,
 } from '../../../src/record.ts'
 export type {
-  Catalogue,
-  CatalogueEntry,
   EventDetail as EventDetails,
   Loss,
   Overview,
