@@ -23,6 +23,8 @@ export interface Sender {
 export function connectionReason(cause: unknown): string {
   const { name, code, cause: inner } = cause as NodeJS.ErrnoException & { cause?: NodeJS.ErrnoException }
   if (name === 'TimeoutError') return 'no answer in time'
+  // `fetch` refuses the ports of some other protocols, as browsers do.
+  if (inner?.message === 'bad port') return 'fetch does not allow this port'
   const known = inner?.code ?? code
   return typeof known === 'string' ? known : 'the connection failed'
 }

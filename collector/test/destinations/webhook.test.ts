@@ -244,6 +244,14 @@ test('the user and the password in the URL become an Authorization header', asyn
   expect(headers[0]?.authorization).toBe(`Basic ${btoa('ada:s:3')}`)
 })
 
+test('a port that fetch refuses is named as the reason', async () => {
+  const { updates, work } = await open(1, { url: 'http://127.0.0.1:6000/' })
+
+  await work()
+
+  expect(updates).toMatchObject([{ state: 'pending', reason: 'fetch does not allow this port' }])
+})
+
 /** A server that writes this text as soon as a request arrives, and then leaves the connection open. */
 async function raw(text: string): Promise<{ settings: object; count(): number }> {
   const sockets = new Set<Socket>()
