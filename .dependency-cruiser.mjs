@@ -51,7 +51,6 @@ const LAYERS = {
     [
       'clock.ts',
       'event-key.ts',
-      'iso-time.ts',
       'json',
       'listeners.ts',
       'network-address.ts',

@@ -29,9 +29,10 @@ import { TrustedProxies } from './network-address.ts'
 import type { NewEvent } from './new-event.ts'
 import { Counts, metricsText } from './ops/counts.ts'
 import type { TrackingPlan } from './plan/plan.ts'
-import type { EventRecord, EventSummary } from './record.ts'
+import type { EventRecord } from './record.ts'
 import { Router } from './router.ts'
 import { type EventFilter, type EventQuery, searchOf } from './search/filter.ts'
+import type { Written } from './store/commit.ts'
 import type { QueryContext } from './store/queries/context.ts'
 import { allEvents, countEvents } from './store/queries/events.ts'
 import { sql } from './store/sql.ts'
@@ -133,7 +134,7 @@ export class RunningCollector implements Collector {
     })
   }
 
-  async #append(events: readonly NewEvent[]): Promise<EventSummary[]> {
+  async #append(events: readonly NewEvent[]): Promise<Written[]> {
     const kept = await this.#parts.store.append(events)
     for (const { reason } of kept) this.#counts.recorded(reason)
     return kept

@@ -103,7 +103,7 @@ export function fieldsOf(tally: NameTally, values: FieldValues): FoundField[] {
         type: found[0]?.type ?? 'null',
         isInconsistent: isInconsistent(own),
         types: found,
-        values: [...(read?.values.values() ?? [])],
+        values: valuesOf(read),
       }
     })
     .sort((a, b) => (a.path < b.path ? -1 : 1))
@@ -119,6 +119,12 @@ function namedType(type: ValueType, read: Read | undefined): Pick<FoundType, 'ty
   if (type === 'number' && read?.areIntegers) return { type: 'integer' }
   if (type === 'text' && read?.areDates) return { type: 'string', format: 'date-time' }
   return { type: JSON_TYPES[type] }
+}
+
+/** One of each type first: the newest may all have the same. */
+function valuesOf(read: Read | undefined): unknown[] {
+  const all = [...(read?.examples.values() ?? []), ...(read?.values.values() ?? [])]
+  return [...new Map(all.map((value) => [JSON.stringify(value), value])).values()].slice(0, MAX_VALUES)
 }
 
 function rounded(share: number): number {

@@ -1,5 +1,4 @@
-import type { EventSummary } from '../record.ts'
-import type { NewRequest } from './new-request.ts'
+import type { Written } from './commit.ts'
 
 /** The state of the stored events, as pages and scripts see it. */
 export interface ChangeState {
@@ -14,7 +13,7 @@ export interface ChangeState {
 
 export interface ChangeListener {
   /** Events and requests were committed. */
-  committed?(events: readonly EventSummary[], requests: readonly NewRequest[]): void
+  committed?(events: readonly Written[]): void
   /** Stored events have changed or were deleted. */
   changed?(): void
   /** All data were deleted. */
@@ -40,10 +39,9 @@ export class Changes {
     return () => this.#listeners.delete(listener)
   }
 
-  committed(events: readonly EventSummary[], requests: readonly NewRequest[]): void {
-    const last = events.at(-1)?.seq
-    if (last !== undefined) this.#state.lastSeq = last
-    for (const listener of this.#listeners) listener.committed?.(events, requests)
+  committed(events: readonly Written[]): void {
+    this.#state.lastSeq += events.length
+    for (const listener of this.#listeners) listener.committed?.(events)
   }
 
   changed(): void {

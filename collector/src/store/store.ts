@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import type { NewEvent } from '../new-event.ts'
-import type { EventSummary } from '../record.ts'
 import { Changes } from './changes.ts'
-import { writeEvents, writeRequests } from './commit.ts'
+import { type Written, writeEvents, writeRequests } from './commit.ts'
 import { numbersOf } from './cursor.ts'
 import { cannotOpen, DAMAGED, Database, isDamage } from './database.ts'
 import { Deliveries } from './deliveries.ts'
@@ -59,7 +58,7 @@ export interface TokenKey {
 
 interface Append {
   events: readonly NewEvent[]
-  resolve(summaries: EventSummary[]): void
+  resolve(written: Written[]): void
   reject(cause: unknown): void
 }
 
@@ -148,7 +147,7 @@ export class Store {
    * Resolves with the result of each event, in order, once the events are stored. Rejects when they cannot be; then none of them is
    * stored.
    */
-  append(events: readonly NewEvent[]): Promise<EventSummary[]> {
+  append(events: readonly NewEvent[]): Promise<Written[]> {
     if (this.#isClosed) return Promise.reject(new Error('the store is closed'))
     if (events.length === 0) return Promise.resolve([])
     if (this.#waitingEvents > MAX_WAITING)
@@ -214,10 +213,10 @@ export class Store {
     const { database, persons } = this
     const dedupWindowMs = (this.#options.dedupWindowSeconds ?? Number.POSITIVE_INFINITY) * 1000
     const events = group.flatMap((one) => one.events)
-    let summaries: EventSummary[]
+    let written: Written[]
     try {
       this.#requireSameFile()
-      summaries = database.transaction(() => {
+      written = database.transaction(() => {
         writeRequests(database, requests)
         return writeEvents({ database, persons, dedupWindowMs }, events, this.#lastSeq + 1)
       })
@@ -230,16 +229,16 @@ export class Store {
       throw cause
     }
     this.#lastSeq += events.length
-    for (const { source, type, reason } of summaries) this.totals.count(source, type, reason, 1)
+    for (const { source, kind, reason } of written) this.totals.count(source, kind, reason, 1)
     this.totals.requests += requests.length
     this.totals.refused += requests.filter(({ status }) => status >= 400).length
     this.#bytesSinceCheck += events.reduce((sum, { body }) => sum + (body?.length ?? 0), 0)
     let start = 0
     for (const { events: own, resolve } of group) {
-      resolve(summaries.slice(start, start + own.length))
+      resolve(written.slice(start, start + own.length))
       start += own.length
     }
-    this.changes.committed(summaries, requests)
+    this.changes.committed(written)
     this.#trim()
   }
 
