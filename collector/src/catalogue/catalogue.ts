@@ -20,6 +20,8 @@ const VALUES_OF = 100
 const MAX_EXAMPLES = 200
 /** The name under which an event is counted: for other kinds, the column has an id. */
 const NAME = raw("CASE WHEN kind IN ('track', 'page', 'screen') THEN coalesce(name, '') ELSE '' END")
+/** This index has all that is counted. Of a frequent name, the index of names would lead to each event in the table. */
+const FACTS = raw('event INDEXED BY event_facts')
 const KINDS = raw("kind IN ('track', 'page', 'screen', 'identify', 'group', 'alias')")
 
 export async function catalogue(
@@ -83,7 +85,7 @@ function countedEntries(
   const where = allOf([within('received_at', range), KINDS, ...(only === undefined ? [] : [isEntry(only)])])
   const at = (order: 'ASC' | 'DESC') =>
     database.number(
-      sql`SELECT received_at AS value FROM event WHERE ${where} ORDER BY received_at ${raw(order)} LIMIT 1`,
+      sql`SELECT received_at AS value FROM ${FACTS} WHERE ${where} ORDER BY received_at ${raw(order)} LIMIT 1`,
     )
   // The sparklines of all entries share one time axis, which begins with the earliest event.
   const start = at('ASC')
@@ -92,7 +94,7 @@ function countedEntries(
     sql`SELECT kind, ${NAME} AS name, source, CAST((received_at - ${start}) / ${width} AS INTEGER) AS slot, count(*) AS count,
           count(*) FILTER (WHERE reason IS NULL) AS accepted, count(*) FILTER (WHERE reason = 'duplicate') AS repeated,
           min(received_at) AS first, max(received_at) AS last
-        FROM event WHERE ${where} GROUP BY 1, 2, 3, 4`,
+        FROM ${FACTS} WHERE ${where} GROUP BY 1, 2, 3, 4`,
   )
   const byKey = new Map<string, Group[]>()
   for (const group of groups) {
