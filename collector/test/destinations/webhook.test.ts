@@ -119,14 +119,14 @@ test('F156: a request is in flight until its response has ended, or the timeout 
     process.off('warning', warned)
   })
   const { settings, count } = await raw('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf')
-  const { updates, work } = await open(60, { ...settings, concurrency: 20, timeout: 500 })
+  const { updates, work } = await open(40, { ...settings, concurrency: 20, timeout: 1500 })
   const done = work()
   await expect.poll(count).toBe(20)
   await new Promise((resolve) => setTimeout(resolve, 200))
   expect([count(), updates.length]).toEqual([20, 0])
 
   await done
-  await expect.poll(() => updates.length).toBe(60)
+  await expect.poll(() => updates.length).toBe(40)
 
   expect(updates.every(({ state }) => state === 'delivered')).toBe(true)
   expect(warnings).toEqual([])

@@ -11,7 +11,7 @@ const MAX_LINKS = 200
 const MAX_SETTERS = 1000
 const MAX_TRAITS = 1000
 const MAX_GROUPS = 200
-const MAX_HISTORY = 200
+const MAX_CHANGES = 1000
 
 export interface UserQuery extends Omit<Paging, 'cursor'> {
   id: string
@@ -130,7 +130,7 @@ function traitsOf(
     }
     if (changes.length > 0) history.push({ at: atText, eventId: String(seq), changes })
   }
-  const shown = history.slice(-MAX_HISTORY)
+  const shown = newestChanges(history)
   return {
     traits: Object.fromEntries([...traits].slice(-MAX_TRAITS)),
     traitHistory: shown,
@@ -141,6 +141,16 @@ function traitsOf(
       groups: Math.max(0, groups.size - MAX_GROUPS),
     },
   }
+}
+
+/** The newest entries that have no more changes together than fit into an answer. */
+function newestChanges(history: UserDetail['traitHistory']): UserDetail['traitHistory'] {
+  let start = history.length
+  for (let left = MAX_CHANGES; start > 0; start--) {
+    left -= history[start - 1]?.changes.length ?? 0
+    if (left < 0) break
+  }
+  return history.slice(start)
 }
 
 function changesIn(history: UserDetail['traitHistory']): number {
