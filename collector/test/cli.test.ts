@@ -94,8 +94,6 @@ test('an IPv6 address can be in brackets, as in a URL', async () => {
   const { url } = await start('--host', '[::1]')
 
   expect(url).toMatch(/^http:\/\/\[::1\]:\d+$/)
-  const { port } = new URL(url)
-  expect(await run('healthcheck', '--host', '[::1]', '--port', port)).toMatchObject({ code: 0 })
 })
 
 test('--public-url sets publicUrl of the config', async () => {
@@ -274,11 +272,6 @@ test.each([
     /'--port <number>' argument 'http' is invalid\. Expected a whole number/,
   ],
   [
-    'a check of no port',
-    ['healthcheck', '--port', '0'],
-    /: port: name the one on which the collector listens, not 0/,
-  ],
-  [
     'an origin with a path',
     ['--browser-origin', 'http://localhost:3000/app'],
     /browserOrigins\.0: expected an origin/,
@@ -306,7 +299,7 @@ test.each([
   [
     'a misspelt command',
     ['worker', '--store', ':memory:'],
-    /unknown command 'worker': the commands are keygen, check, healthcheck, tail;/,
+    /unknown command 'worker': the commands are keygen, check, tail;/,
   ],
   [
     'the address of a database server',

@@ -11,11 +11,10 @@ import { systemClock } from '../system-clock.ts'
 import { onlyPrint, prepareArguments } from './arguments.ts'
 import { defaultStore, STORE_NAME } from './default-store.ts'
 import { forgetVariables, prepareEnvironment } from './environment.ts'
-import { askReadiness, localUrl } from './healthcheck.ts'
 import { Log, oneLine, printable, withoutCredentials } from './log.ts'
 import { createProgram, type Values } from './program.ts'
 import { endNow, watchSignals } from './signals.ts'
-import { tail } from './tail.ts'
+import { localUrl, tail } from './tail.ts'
 
 /** Longest wait for what does not respond when the process ends: process managers allow ten seconds. */
 const CLOSE_LIMIT_MS = 9000
@@ -30,7 +29,6 @@ export async function main(args: readonly string[]): Promise<number> {
       collect: runCollector,
       keygen: async ({ clientId, keyId }) => print(keygen(clientId, keyId)),
       check: runCheck,
-      healthcheck: runHealthcheck,
       tail: runTail,
     },
     (code) => {
@@ -66,13 +64,6 @@ async function runCheck({ plan, store }: Values, { search }: { search?: string }
   }
   process.stdout.write(`${counted(checked, 'event')} checked, ${counted(broken.length, 'rule')} broken\n`)
   return broken.length === 0 ? 0 : 1
-}
-
-async function runHealthcheck({ host, port }: Values): Promise<number> {
-  if (port === 0) throw new ConfigError('port: name the one on which the collector listens, not 0')
-  const { isReady, says } = await askReadiness(host, port)
-  process.stdout.write(`${printable(says).trim()}\n`)
-  return isReady ? 0 : 1
 }
 
 async function runTail(
