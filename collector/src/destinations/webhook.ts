@@ -1,5 +1,6 @@
 import type { DestinationConfig } from '../config/schema.ts'
 import type { DueDelivery } from '../store/deliveries.ts'
+import { systemClock } from '../system-clock.ts'
 import { type AttemptResult, connectionReason, type Sender } from './sender.ts'
 
 type WebhookConfig = Extract<DestinationConfig, { type: 'webhook' }>
@@ -45,10 +46,8 @@ export class WebhookSender implements Sender {
   async #attempt({ body, key, attempts }: DueDelivery, signal: AbortSignal): Promise<AttemptResult> {
     const end = new AbortController()
     const stop = () => end.abort()
-    const timer = setTimeout(
-      () => end.abort(new DOMException('no response in time', 'TimeoutError')),
-      this.#config.timeout,
-    )
+    const late = () => end.abort(new DOMException('no response in time', 'TimeoutError'))
+    const cancelTimer = systemClock.setTimer(late, this.#config.timeout)
     signal.addEventListener('abort', stop)
     try {
       signal.throwIfAborted()
@@ -68,7 +67,7 @@ export class WebhookSender implements Sender {
     } catch (cause) {
       return { result: 'retry', reason: connectionReason(cause) }
     } finally {
-      clearTimeout(timer)
+      cancelTimer()
       signal.removeEventListener('abort', stop)
     }
   }
