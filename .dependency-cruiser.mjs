@@ -35,22 +35,22 @@ const LAYERS = {
     ['index.ts', 'cli'],
     ['start.ts'],
     ['collector.ts', 'front.ts'],
-    ['backend.ts'],
     ['api'],
     ['router.ts'],
     ['options.ts', 'ingest'],
     ['destinations'],
     ['handle.ts', 'auth'],
-    ['assets.ts', 'changes', 'faults', 'live', 'ops'],
+    ['catalogue', 'live'],
+    ['assets.ts', 'changes', 'faults', 'ops'],
     ['http'],
     ['store'],
-    ['catalogue', 'trackpost-cluster.d.ts'],
+    ['trackpost-cluster.d.ts'],
     ['feed.ts'],
     ['help.ts', 'system-clock.ts', 'config', 'plan', 'search'],
     ['new-event.ts'],
     [
       'clock.ts',
-      'iso-time.ts',
+      'event-key.ts',
       'json',
       'listeners.ts',
       'network-address.ts',
@@ -83,7 +83,7 @@ const LAYERS = {
 
 /** Source files of other packages that a package may import and bundle. */
 const FROM_OTHERS = {
-  'collector/page/src': ['^collector/src/(?:changes|faults|live|record|store|search)\\b'],
+  'collector/page/src': ['^collector/src/(?:catalogue|changes|faults|live|record|store|search)\\b'],
   'cli/src': ['^collector/src/json\\b', '^collector/src/plan/mistake\\.ts$'],
 }
 

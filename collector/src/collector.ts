@@ -1,17 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { About, ApiParts } from './api/api.ts'
+import type { About, ApiParts } from './api/asking.ts'
 import { PageAssets } from './assets.ts'
-import { type ApiCaller, checkAction, isAction } from './auth/access.ts'
 import { type AdminAccess, AdminGate } from './auth/admin.ts'
 import { Authenticator } from './auth/caller.ts'
 import { RateLimit } from './auth/rate-limit.ts'
 import { Sources } from './auth/sources.ts'
 import { handleToken } from './auth/token-api.ts'
 import type { TokenServer } from './auth/tokens.ts'
-import { Backend } from './backend.ts'
 import { EventChanges } from './changes/changes.ts'
 import type { Clock } from './clock.ts'
 import type { Config } from './config/schema.ts'
+import { Deliverer } from './destinations/deliverer.ts'
 import type { ReleaseTarget } from './destinations/release.ts'
 import { FaultInjector } from './faults/injector.ts'
 import type { FaultOptions, FaultRule, FaultState, Faults } from './faults/rules.ts'
@@ -22,17 +21,21 @@ import { RequestRecorder } from './http/request-recorder.ts'
 import { DEFAULT_LIMITS, listen, type RunningServer, type ServerLimits, urlOf } from './http/server.ts'
 import { TrackingApi } from './ingest/tracking-api.ts'
 import { TrackingRoutes } from './ingest/tracking-routes.ts'
-import type { CollectorListeners } from './listeners.ts'
-import type { Stats } from './live/stats.ts'
-import type { WaitOptions } from './live/waiters.ts'
+import type { Listeners } from './listeners.ts'
+import { type Stats, StatsKeeper } from './live/stats.ts'
+import { LiveStream } from './live/stream.ts'
+import { Waiters, type WaitOptions } from './live/waiters.ts'
 import { TrustedProxies } from './network-address.ts'
 import type { NewEvent } from './new-event.ts'
 import { Counts, metricsText } from './ops/counts.ts'
-import type { LoadedPlan } from './plan/plan.ts'
-import type { EventRecord, EventSummary } from './record.ts'
+import type { TrackingPlan } from './plan/plan.ts'
+import type { EventRecord } from './record.ts'
 import { Router } from './router.ts'
 import { type EventFilter, type EventQuery, searchOf } from './search/filter.ts'
+import type { Written } from './store/commit.ts'
+import type { QueryContext } from './store/queries/context.ts'
 import { allEvents, countEvents } from './store/queries/events.ts'
+import { sql } from './store/sql.ts'
 import type { Store } from './store/store.ts'
 
 const CLOSE_GRACE_MS = 5000
@@ -44,19 +47,22 @@ export interface CollectorParts {
   tokens: TokenServer | undefined
   access: AdminAccess
   faults: Faults
-  plan: LoadedPlan | null
+  plan: TrackingPlan | null
   release: ReleaseTarget | null
   about: About
   isLocal: boolean
   limits: Partial<ServerLimits> | undefined
-  listeners: CollectorListeners
+  listeners: Listeners
 }
 
 /** Connects the HTTP server, the store, and the parts that work on stored events. */
 export class RunningCollector implements Collector {
   readonly #parts: CollectorParts
-  readonly #backend: Backend
-  readonly #changes: EventChanges
+  readonly #comparison: EventChanges
+  readonly #stats: StatsKeeper
+  readonly #stream: LiveStream
+  readonly #waiters: Waiters
+  readonly #deliverers: Deliverer[]
   readonly #injector: FaultInjector
   readonly #recorder: RequestRecorder
   readonly #router: Router
@@ -69,22 +75,23 @@ export class RunningCollector implements Collector {
   port = 0
 
   constructor(parts: CollectorParts) {
-    const { config, store, clock, faults, plan, release, listeners } = parts
+    const { config, store, clock, faults, listeners } = parts
     this.#parts = parts
-    this.#backend = new Backend({
-      config,
-      store,
-      clock,
-      release,
-      plan: plan?.plan ?? null,
-      activeFaults: () => faults.active,
-      ...listeners,
-    })
-    this.#changes = new EventChanges(store.database, clock, listeners.onFault)
-    store.changes.subscribe({ committed: () => this.#changes.news() })
+    this.#comparison = new EventChanges(store.database, clock, listeners.onFault)
+    this.#stats = new StatsKeeper(clock, store.totals)
+    this.#stream = new LiveStream({ store, faults, clock, stats: (sources) => this.#stats.snapshot(sources) })
+    this.#waiters = new Waiters(() => this.#context(), store.changes, clock)
+    this.#deliverers = config.destinations
+      .filter(({ enabled }) => enabled)
+      .map((one) => new Deliverer(one, { queue: store.deliveries, clock, ...listeners }))
     this.#injector = new FaultInjector(faults, clock)
     this.#recorder = new RequestRecorder(store, clock, this.#counts)
     this.#router = this.#newRouter()
+  }
+
+  #context(): QueryContext {
+    const { store, plan, clock } = this.#parts
+    return { database: store.database, persons: store.persons, plan, nowMs: clock.now() }
   }
 
   #newRouter(): Router {
@@ -106,7 +113,7 @@ export class RunningCollector implements Collector {
       },
       failure: 'the database cannot write',
       faults: this.#injector,
-      plan: plan?.plan,
+      plan: plan ?? undefined,
       onFault,
     })
     return new Router({
@@ -127,15 +134,15 @@ export class RunningCollector implements Collector {
     })
   }
 
-  async #append(events: readonly NewEvent[]): Promise<EventSummary[]> {
+  async #append(events: readonly NewEvent[]): Promise<Written[]> {
     const kept = await this.#parts.store.append(events)
     for (const { reason } of kept) this.#counts.recorded(reason)
     return kept
   }
 
   #metrics(): string {
-    const { store } = this.#parts
-    const pending = this.#backend.destinations().reduce((sum, one) => sum + one.pending, 0)
+    const { database } = this.#parts.store
+    const pending = database.number(sql`SELECT count(*) AS value FROM delivery WHERE state = 'pending'`)
     return metricsText(this.#counts.state, [
       {
         name: 'trackpost_collector_deliveries_pending',
@@ -145,7 +152,7 @@ export class RunningCollector implements Collector {
       {
         name: 'trackpost_collector_database_bytes',
         help: 'Bytes of the database in use.',
-        value: store.database.usedBytes,
+        value: database.usedBytes,
       },
     ])
   }
@@ -158,9 +165,33 @@ export class RunningCollector implements Collector {
     })
     this.port = this.#server.address.port
     this.url = urlOf(this.#server.address)
-    tokens?.setAddress(this.url)
-    this.#backend.start()
-    this.#changes.news()
+    if (tokens !== undefined) tokens.address = this.url
+    this.#follow()
+  }
+
+  /** Tells the parts that work on stored events what is new. */
+  #follow(): void {
+    this.#parts.store.changes.subscribe({
+      committed: (events) => {
+        this.#stats.committed(events)
+        if (events.length === 0) return
+        this.#waiters.news()
+        this.#comparison.news()
+        this.#wake()
+      },
+      changed: () => this.#waiters.news(),
+      cleared: () => {
+        this.#stats.clear()
+        this.#waiters.cleared()
+      },
+    })
+    this.#comparison.news()
+    this.#wake()
+  }
+
+  /** @param isAsked Whether a user has requested deliveries. */
+  #wake(isAsked = false): void {
+    for (const deliverer of this.#deliverers) deliverer.wake(isAsked)
   }
 
   /**
@@ -179,72 +210,31 @@ export class RunningCollector implements Collector {
     this.#parts.about.log = this.#feed.address
   }
 
-  async #handleApi(
-    caller: ApiCaller,
-    url: URL,
-    request: IncomingMessage,
-    response: ServerResponse,
-  ): Promise<boolean> {
-    const { about, listeners, store } = this.#parts
-    const { method } = request
-    if (isAction(method)) checkAction(caller, about.isProtected, method, url)
-    try {
-      const isKnown = await this.#routeApi(caller, url, request, response)
-      if (isAction(method) && isKnown && response.statusCode < 400)
-        listeners.onAction(`${method} ${url.pathname}`, caller.address)
-      return isKnown
-    } catch (cause) {
-      store.noteDamage(cause)
-      throw cause
-    }
-  }
-
-  async #routeApi(
-    caller: ApiCaller,
-    url: URL,
-    request: IncomingMessage,
-    response: ServerResponse,
-  ): Promise<boolean> {
+  async #handleApi(url: URL, request: IncomingMessage, response: ServerResponse): Promise<boolean> {
     // Loaded with the first request to the API, so that tests without the API start faster.
-    const [{ handleFaults }, { handleTokens }, { handleResend }, { handleChanges }, { handleApi }] =
-      await Promise.all([
-        import('./api/faults.ts'),
-        import('./api/tokens.ts'),
-        import('./api/resend.ts'),
-        import('./api/changes.ts'),
-        import('./api/api.ts'),
-      ])
-    const { faults, tokens, config, store, clock } = this.#parts
-    if (await handleFaults(faults, url, request, response)) return true
-    if (handleTokens(tokens && (() => tokens.revokeTokens()), url.pathname, request, response)) return true
-    const resend = { context: () => this.#backend.context, config, url: this.url }
-    if (await handleResend(resend, url.pathname, request, response)) return true
-    const changes = { changes: this.#changes, store, now: () => clock.now() }
-    if (await handleChanges(changes, url, request, response)) return true
-    return handleApi(this.#apiParts(), caller, url, request, response)
+    const { handleApi } = await import('./api/api.ts')
+    return handleApi(this.#apiParts(), url, request, response)
   }
 
   #apiParts(): ApiParts {
-    const { store, clock, about } = this.#parts
-    const { stream, waiters } = this.#backend
     return {
-      context: () => this.#backend.context,
-      changes: store.changes,
-      stream,
-      about,
-      actions: this.#backend.actions(),
-      setTimer: (run, delayMs) => clock.setTimer(run, delayMs),
+      ...this.#parts,
+      stream: this.#stream,
+      waiters: this.#waiters,
+      comparison: this.#comparison,
+      context: () => this.#context(),
+      url: () => this.url,
       stats: () => this.stats(),
-      wait: (options, signal) => waiters.wait(options, signal),
+      wake: () => this.#wake(true),
     }
   }
 
   waitFor(options: WaitOptions): Promise<EventRecord[]> {
-    return this.#backend.waiters.wait(options)
+    return this.#waiters.wait(options)
   }
 
   events({ order = 'oldest', limit, after, ...filter }: EventQuery = {}): EventRecord[] {
-    return allEvents(this.#backend.context, { search: searchOf(filter), after, order, limit })
+    return allEvents(this.#context(), { search: searchOf(filter), after, order, limit })
   }
 
   findLast(filter: EventFilter = {}): EventRecord | undefined {
@@ -252,11 +242,11 @@ export class RunningCollector implements Collector {
   }
 
   count({ after, ...filter }: EventFilter = {}): number {
-    return countEvents(this.#backend.context, { search: searchOf(filter), after })
+    return countEvents(this.#context(), { search: searchOf(filter), after })
   }
 
   stats(): Stats {
-    return this.#backend.stats()
+    return this.#stats.snapshot()
   }
 
   async clear(): Promise<void> {
@@ -286,12 +276,16 @@ export class RunningCollector implements Collector {
 
   async #close(): Promise<void> {
     await this.#feed?.close()
-    this.#backend.hangUp()
+    // Waits, streams and hanging requests keep connections open.
+    this.#waiters.close()
+    this.#stream.close()
     this.#injector.close()
-    this.#changes.close()
+    this.#comparison.close()
     await this.#server?.close(CLOSE_GRACE_MS)
     await this.#recorder.settled()
-    await this.#backend.close()
+    // Pending deliveries stay in the store.
+    await Promise.all(this.#deliverers.map((deliverer) => deliverer.close()))
+    this.#parts.store.close()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

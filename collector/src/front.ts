@@ -97,7 +97,7 @@ export async function createFront(options: FrontOptions): Promise<Front> {
       },
     },
     failure: 'the events cannot be kept',
-    plan: plan?.plan,
+    plan: plan ?? undefined,
     onFault,
   })
   const routes = new TrackingRoutes({ guard, proxies, tracking })

@@ -5,22 +5,9 @@ export interface Listeners {
   onRecovery(what: string, fault: string): void
 }
 
-export interface CollectorListeners extends Listeners {
-  /** Called for each action over the API, for example with "DELETE /api/events" and "192.0.2.1". */
-  onAction(action: string, address: string): void
-}
-
 /** Turns an error of a listener into a process warning. Otherwise, an error in a listener would end the process. */
-export function listenersOf({
-  onFault,
-  onRecovery,
-  onAction,
-}: Partial<CollectorListeners>): CollectorListeners {
-  return {
-    onFault: safe('onFault', onFault),
-    onRecovery: safe('onRecovery', onRecovery),
-    onAction: safe('onAction', onAction),
-  }
+export function listenersOf({ onFault, onRecovery }: Partial<Listeners>): Listeners {
+  return { onFault: safe('onFault', onFault), onRecovery: safe('onRecovery', onRecovery) }
 }
 
 function safe<Given extends unknown[]>(

@@ -9,7 +9,7 @@ import type { Config } from './config/schema.ts'
 import { type ReleaseTarget, readReleaseTarget } from './destinations/release.ts'
 import { isLoopback } from './http/origin.ts'
 import type { ServerLimits } from './http/server.ts'
-import type { LoadedPlan, TrackingPlanFile } from './plan/plan.ts'
+import type { TrackingPlan, TrackingPlanFile } from './plan/plan.ts'
 
 /** Options of a collector. */
 export interface CollectorOptions {
@@ -37,10 +37,6 @@ export interface CollectorOptions {
    * form. Without a token, nobody can use them on an address that other machines reach.
    */
   adminToken?: string
-  /** A token that may only read: the page, `GET` requests to `/api`, and `/metrics`. Needs `adminToken`. */
-  readToken?: string
-  /** Whether the collector refuses to delete events and to inject faults over the API; default false. */
-  protect?: boolean
   /** A tracking plan, or the path of a file with a plan. Events that violate the plan are marked. */
   plan?: TrackingPlanFile | string
   /**
@@ -61,12 +57,6 @@ export interface CollectorOptions {
    * Called when a destination works again. Gets a message and the fault that has ended. Default: none. An error of this function only causes a process warning.
    */
   onRecovery?: (what: string, fault: string) => void
-  /**
-   * Called when somebody has deleted events, injected or removed a fault, revoked tokens, or retried, replayed or released events
-   * over the API. Gets the request, for example "DELETE /api/events", and the address of the caller. Default: none. An error of
-   * this function only causes a process warning.
-   */
-  onAction?: (action: string, address: string) => void
 }
 
 const MIN_TOKEN_CHARACTERS = 8
@@ -96,28 +86,18 @@ export async function checkAddress(host: string, allowPublic: boolean): Promise<
   )
 }
 
-export function adminAccess(
-  { adminToken: token, readToken }: Pick<CollectorOptions, 'adminToken' | 'readToken'>,
-  isLocal: boolean,
-): AdminAccess {
-  for (const [name, given] of Object.entries({ adminToken: token, readToken })) {
-    if (given === undefined || given.length >= MIN_TOKEN_CHARACTERS) continue
-    throw new ConfigError(`${name}: expected at least ${MIN_TOKEN_CHARACTERS} characters`)
-  }
-  if (token === undefined) {
-    if (readToken !== undefined) throw new ConfigError('readToken: needs an adminToken (--admin-token)')
-    return isLocal ? 'open' : 'closed'
-  }
-  if (readToken === token) throw new ConfigError('readToken: is the same as adminToken')
-  return { token, readToken }
+export function adminAccess(token: string | undefined, isLocal: boolean): AdminAccess {
+  if (token === undefined) return isLocal ? 'open' : 'closed'
+  if (token.length >= MIN_TOKEN_CHARACTERS) return { token }
+  throw new ConfigError(`adminToken: expected at least ${MIN_TOKEN_CHARACTERS} characters`)
 }
 
 /** Imports the JSON Schema library only if there is a plan. */
-export async function readPlan(given: TrackingPlanFile | string | undefined): Promise<LoadedPlan | null> {
+export async function readPlan(given: TrackingPlanFile | string | undefined): Promise<TrackingPlan | null> {
   if (given === undefined) return null
   const { loadPlan, PlanError, TrackingPlan } = await import('./plan/plan.ts')
   try {
-    return typeof given === 'string' ? loadPlan(given) : { file: given, plan: new TrackingPlan(given) }
+    return typeof given === 'string' ? loadPlan(given) : new TrackingPlan(given)
   } catch (cause) {
     if (cause instanceof PlanError) throw new ConfigError(`plan: ${cause.message}`)
     throw cause

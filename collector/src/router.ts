@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { ApiCaller } from './auth/access.ts'
 import type { AdminGate } from './auth/admin.ts'
 import type { Clock } from './clock.ts'
 import { answerProblem } from './http/answer-problem.ts'
@@ -26,7 +25,7 @@ export interface RouterParts {
     | ((request: IncomingMessage, response: ServerResponse, notes: RequestNotes) => Promise<void>)
     | undefined
   /** Resolves with false if the API has no such path. */
-  handleApi(caller: ApiCaller, url: URL, request: IncomingMessage, response: ServerResponse): Promise<boolean>
+  handleApi(url: URL, request: IncomingMessage, response: ServerResponse): Promise<boolean>
   /** Returns false if the page has no such file. */
   servePage(path: string, request: IncomingMessage, response: ServerResponse): boolean
   onFault(what: string, cause: unknown): void
@@ -74,17 +73,12 @@ export class Router {
     }
     if (OPS_PATHS.has(path)) {
       guard.refuseForeign(request, false)
-      return handleOps(ops, path, request, response, () => void admin.check(request))
+      return handleOps(ops, path, request, response, () => admin.check(request))
     }
-    return this.#admin(url, request, response, notes)
+    return this.#admin(url, request, response)
   }
 
-  async #admin(
-    url: URL | undefined,
-    request: IncomingMessage,
-    response: ServerResponse,
-    notes: RequestNotes,
-  ): Promise<void> {
+  async #admin(url: URL | undefined, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { guard, admin, proxies, handleApi, servePage } = this.#parts
     const path = url?.pathname ?? ''
     // All paths from here on can read recorded data, which pages of other sites must not do. They may link to the page itself.
@@ -96,9 +90,8 @@ export class Router {
     }
     // The files of the page are public: they contain no data, and the page itself asks for the token.
     if ((request.method === 'GET' || request.method === 'HEAD') && servePage(path, request, response)) return
-    const { isReader } = admin.check(request)
-    const caller = { address: notes.address, isReader }
-    if (url !== undefined && (await handleApi(caller, url, request, response))) return
+    admin.check(request)
+    if (url !== undefined && (await handleApi(url, request, response))) return
     throw notFound()
   }
 }

@@ -1,5 +1,5 @@
 import { basename } from 'node:path'
-import type { About } from './api/api.ts'
+import type { About } from './api/asking.ts'
 import type { TokenServer } from './auth/tokens.ts'
 import type { Clock } from './clock.ts'
 import { RunningCollector } from './collector.ts'
@@ -19,7 +19,6 @@ import {
 } from './options.ts'
 import { MEMORY } from './store/database.ts'
 import { Store } from './store/store.ts'
-import type { TokenMemory } from './store/token-memory.ts'
 import { systemClock } from './system-clock.ts'
 import { version } from './version.ts'
 
@@ -38,7 +37,7 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
   const isLocal = await checkAddress(host, options.allowPublic ?? false)
   const clock = options.clock ?? systemClock
   // All options are checked before anything is opened.
-  const access = adminAccess(options, isLocal)
+  const access = adminAccess(options.adminToken, isLocal)
   const faults = new Faults(clock)
   const release = readRelease(options.releaseTo)
   const plan = await readPlan(options.plan)
@@ -67,7 +66,7 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
 /** @throws ConfigError when the file cannot be used. */
 function openStore(
   { store: path = MEMORY, keep }: CollectorOptions,
-  { durability, dedupWindow, maxEvents, retentionDays, maxDatabaseBytes }: Config,
+  { durability, dedupWindow, maxEvents, maxDatabaseBytes }: Config,
   clock: Clock,
   onFault: (what: string, cause: unknown) => void,
 ): Store {
@@ -82,7 +81,6 @@ function openStore(
     clock,
     onFault,
     durability,
-    retentionDays,
     keep: kept,
     maxBytes: maxDatabaseBytes,
     dedupWindowSeconds: dedupWindow,
@@ -92,16 +90,16 @@ function openStore(
 async function createTokenServer(
   { oauth, publicUrl }: Config,
   clock: Clock,
-  memory: TokenMemory,
+  store: Store,
 ): Promise<TokenServer | undefined> {
   if (oauth === undefined) return undefined
   const { TokenServer } = await import('./auth/tokens.ts')
-  return new TokenServer({ oauth, publicUrl }, clock, memory)
+  return new TokenServer({ oauth, publicUrl }, clock, store)
 }
 
 function aboutOf(
   config: Config,
-  { store: path = MEMORY, plan, protect }: CollectorOptions,
+  { store: path = MEMORY, plan }: CollectorOptions,
   { keep }: Store,
   clock: Clock,
   needsToken: boolean,
@@ -118,6 +116,5 @@ function aboutOf(
     maxEvents: keep,
     log: null,
     needsToken,
-    isProtected: protect ?? false,
   }
 }

@@ -5,7 +5,6 @@ import { expect, onTestFinished, test } from 'vitest'
 import { readBody } from '../../test/support/loopback.ts'
 import { parseConfig } from '../src/config/load.ts'
 import { Deliverer } from '../src/destinations/deliverer.ts'
-import { isSwitchedOn } from '../src/destinations/select.ts'
 import type { Collector } from '../src/index.ts'
 import { newDatabaseFile, newFolder } from './support/process.ts'
 import { fakeClock, openCollector, post, serve, track } from './support.ts'
@@ -33,36 +32,6 @@ function outcomes(collector: Collector, query = {}) {
     (collector.events(query)[0]?.destinations ?? []).map(({ name, ...rest }) => [name, rest]),
   )
 }
-
-const switches: Array<[integrations: Record<string, unknown>, isOn: boolean]> = [
-  [{}, true],
-  [{ All: true }, true],
-  [{ All: false }, false],
-  [{ Warehouse: false }, false],
-  [{ All: false, Warehouse: true }, true],
-  [{ All: false, Warehouse: { table: 'x' } }, true],
-  [{ All: false, warehouse: true }, false],
-  [{ warehouse: false }, true],
-  [{ all: false }, true],
-  [{ All: false, DWH: true }, true],
-  [{ DWH: false }, false],
-  [{ Warehouse: true, DWH: false }, true],
-  [{ All: false, Other: true }, false],
-  [{ Warehouse: null }, true],
-  [{ All: 'false' }, true],
-  [JSON.parse('{"__proto__":{"All":false}}'), true],
-]
-
-test.each(switches)(
-  'integrations %j: the destination Warehouse (alternative name DWH) is on: %j',
-  (integrations, isOn) => {
-    expect(isSwitchedOn([integrations], ['Warehouse', 'DWH'])).toBe(isOn)
-  },
-)
-
-test('a destination that is named like an inherited property of objects is not turned on', () => {
-  expect(isSwitchedOn([{ All: false }], ['constructor', 'toString', '__proto__'])).toBe(false)
-})
 
 test('accepted events are appended to a file as JSON lines; rejected and duplicate events are not', async () => {
   const path = join(newFolder(), 'deep', 'events.ndjson')

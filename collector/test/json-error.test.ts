@@ -1,25 +1,35 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { findJsonError } from '../src/json/json-error.ts'
+import { findJsonError, positionOf } from '../src/json/json-error.ts'
 
 test.each([
-  ['', 0, 'a value'],
-  ['{"a":1,}', 7, 'a key in double quotes'],
-  ['{"a" 1}', 5, '":"'],
-  ['{"a":1 "b":2}', 7, '"," or "}"'],
-  ['[1,2', 4, '"," or "]"'],
-  ['[1,]', 3, 'a value'],
-  ["{'a':1}", 1, 'a key in double quotes'],
-  ['{"a":NaN}', 5, 'a value'],
-  ['{"a":"\0"}', 6, 'the end of the string'],
-  ['{"a":"\\u12"}', 6, 'a valid escape'],
-  ['{} {}', 3, 'the end of the body'],
-  ['[01]', 2, '"," or "]"'],
-])('in %j the error is at %i: expected %s', (text, offset, expected) => {
+  ['', 0, 'expected a value'],
+  ['{"a":1,}', 7, 'expected a key in double quotes'],
+  ['{"a" 1}', 5, 'expected ":"'],
+  ['{"a":1 "b":2}', 7, 'expected ","'],
+  ['[1,2', 4, 'expected "," or "]", but the body ends'],
+  ['[1,]', 3, 'expected a value, but found "]"'],
+  ["{'a':1}", 1, 'expected a text in double quotes'],
+  ['{"a":NaN}', 5, 'expected a text in double quotes, a number'],
+  ['{"a":"\0"}', 5, 'has a control character'],
+  ['{"a":"\\u12"}', 5, 'has an invalid escape'],
+  ['{"a":"b', 5, 'does not end'],
+  ['[1.]', 1, 'the number that begins here'],
+  ['{} {}', 3, 'expected the end of the body'],
+  ['[01]', 2, 'expected ","'],
+])('in %j the error is at %i: %s', (text, offset, expected) => {
   const error = findJsonError(text)
 
   expect(error).toMatchObject({ offset })
-  expect(error?.message).toContain(`expected ${expected}`)
+  expect(error?.message).toContain(expected)
+})
+
+test('a place in a valid text is that of the value, or of the nearest one around it', () => {
+  const text = '{\n  "a": [1, {"b": 2}]\n}'
+
+  expect(positionOf(text, ['a', 1, 'b'])).toMatchObject({ line: 2, column: 18 })
+  expect(positionOf(text, ['a', 1, 'c'])).toMatchObject({ line: 2, column: 12 })
+  expect(positionOf(text, ['x'])).toMatchObject({ line: 1, column: 1 })
 })
 
 test('line and column are counted from 1', () => {

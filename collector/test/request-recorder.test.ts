@@ -33,28 +33,6 @@ function exchange(headers: Record<string, string>, status: number | undefined) {
   return { request, response }
 }
 
-test('if the client hangs up, the record still contains how many events were stored', async () => {
-  const { written, recorder } = setUp()
-  const { request, response } = exchange({}, undefined)
-  const notes = recorder.begin(request, response, facts)
-  notes.events = 2
-  let end = () => {}
-  const kept = new Promise<void>((resolve) => {
-    end = resolve
-  })
-  notes.handling = kept
-  void kept.then(() => {
-    notes.accepted = 2
-  })
-
-  response.emit('close')
-  expect(written).toEqual([])
-  end()
-  await recorder.settled()
-
-  expect(written).toMatchObject([{ status: 0, events: 2, accepted: 2 }])
-})
-
 test('a write that fails after the client has hung up is recorded too', async () => {
   const { written, recorder } = setUp()
   const { request, response } = exchange({}, undefined)
@@ -154,29 +132,4 @@ test('32 KB of a long body are recorded, and a write key that is cut off there i
 
   expect(notes.bodyIsCut).toBe(true)
   expect(notes.body?.trim()).toBe('"writeKey":"[redacted]')
-})
-
-test('a connection that ends early is recorded with status 0, or with the status of its error response', () => {
-  const { written, recorder } = setUp()
-  const gone = exchange({}, undefined)
-  const late = exchange({ 'x-retry-count': 'many' }, undefined)
-
-  recorder.begin(gone.request, gone.response, facts)
-  recorder.begin(late.request, late.response, {
-    ...facts,
-    brokenOff: () => ({ status: 408, code: 'timeout', message: 'the request took too long' }),
-  })
-  gone.response.emit('close')
-  late.response.emit('close')
-  recorder.broken('192.0.2.1', {
-    status: 431,
-    code: 'headers_too_large',
-    message: 'the headers are over 16 KB',
-  })
-
-  expect(written).toMatchObject([
-    { status: 0, problem: null },
-    { status: 408, problem: { code: 'timeout' }, retryCount: null },
-    { status: 431, address: '192.0.2.1', method: '', problem: { code: 'headers_too_large' } },
-  ])
 })

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { readTime } from '../src/ingest/timestamp.ts'
-import { isoTime } from '../src/iso-time.ts'
 
 const iso = (value: unknown) => {
   const time = readTime(value)
@@ -63,20 +62,6 @@ test('the output of toISOString is read back for any time', () => {
       expect(readTime(date.toISOString())).toEqual({ ms: date.getTime(), hasZone: true })
     }),
   )
-})
-
-test('a time is written as by toISOString, whatever time was written before', () => {
-  const near = fc.integer({ min: -3000, max: 3000 })
-  const base = fc.constantFrom(0, 1_779_010_200_000, -62_135_596_800_000, 253_402_300_800_000, 8.64e15 - 3000)
-
-  fc.assert(
-    fc.property(base, fc.array(near), (start, offsets) => {
-      for (const offset of offsets)
-        expect(isoTime(start + offset)).toBe(new Date(start + offset).toISOString())
-    }),
-  )
-  expect(() => isoTime(8.64e15 + 1)).toThrow(RangeError)
-  expect(isoTime(1.5)).toBe('1970-01-01T00:00:00.001Z')
 })
 
 test('a time without a zone has the same meaning in every time zone of the collector', () => {

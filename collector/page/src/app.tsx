@@ -159,16 +159,13 @@ function onShortcut(event: KeyboardEvent): void {
 }
 
 function Links({ screen }: { screen: ScreenName | undefined }) {
-  const canInject = about.value?.canInjectFaults !== false
   return (
     <>
       {GROUPS.map((group) => (
         <div class="nav-group" key={group[0]}>
-          {group
-            .filter((name) => name !== 'faults' || canInject)
-            .map((name) => (
-              <ScreenLink key={name} name={name} isCurrent={name === screen} />
-            ))}
+          {group.map((name) => (
+            <ScreenLink key={name} name={name} isCurrent={name === screen} />
+          ))}
         </div>
       ))}
     </>
@@ -205,11 +202,9 @@ function FaultLine() {
         {plural(faults, 'fault')} {faults === 1 ? 'is' : 'are'} active: requests of clients fail on purpose.
       </span>
       <a href={href('faults')}>Show</a>
-      {about.value?.canInjectFaults !== false && (
-        <Button class="quiet" onClick={remove}>
-          Remove
-        </Button>
-      )}
+      <Button class="quiet" onClick={remove}>
+        Remove
+      </Button>
     </p>
   )
 }

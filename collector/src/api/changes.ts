@@ -1,86 +1,54 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import * as z from 'zod'
 import type { ChangesOverview, ChangesReply, Deploy } from '../changes/answer.ts'
-import type { EventChanges, Question } from '../changes/changes.ts'
+import type { Question } from '../changes/changes.ts'
 import { markDeploy, removeDeploy } from '../changes/deploys.ts'
-import { HttpProblem, replyJson, requireMethod } from '../http/reply.ts'
+import { HttpProblem, replyJson } from '../http/reply.ts'
 import { parseTime } from '../search/time.ts'
-import type { Store } from '../store/store.ts'
-import { parsed, readJson } from './actions.ts'
+import { type Asking, DONE, found, type Routes } from './asking.ts'
+import { readJson } from './body.ts'
 import { readQuery, readRange } from './query.ts'
-
-export interface ChangesParts {
-  changes: EventChanges
-  store: Pick<Store, 'database' | 'changes'>
-  now(): number
-}
 
 const deploySchema = z.strictObject({
   name: z.string().max(200).default(''),
   at: z.union([z.string(), z.number()]).optional(),
 })
 
-const DEPLOY = /^\/api\/deploys(?:\/([^/]+))?$/
-
-/** Handles `/api/changes` and `/api/deploys`. Returns false for all other paths. */
-export async function handleChanges(
-  parts: ChangesParts,
-  url: URL,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<boolean> {
-  if (url.pathname === '/api/changes') {
-    requireMethod(request, 'GET')
-    replyJson(response, 200, await changesOf(parts, url.searchParams))
-    return true
-  }
-  const match = DEPLOY.exec(url.pathname)
-  if (match === null) return false
-  const id = match[1]
-  requireMethod(request, ...(id === undefined ? ['GET', 'POST'] : ['DELETE']))
-  if (id !== undefined) {
-    if (!removeDeploy(parts.store.database, id))
-      throw new HttpProblem(404, 'no_deploy', 'there is no deploy of this id')
-    parts.store.changes.changed()
-    replyJson(response, 200, { success: true })
-  } else if (request.method === 'POST') await replyMarked(parts, request, response)
-  else replyJson(response, 200, await parts.changes.overview())
-  return true
+export const CHANGES_ROUTES: Routes = {
+  'GET /api/changes': changesOf,
+  'GET /api/deploys': ({ comparison }) => comparison.overview(),
+  'POST /api/deploys': async ({ store, context: { nowMs }, request, response }) => {
+    const { name, at } = await readJson(request, deploySchema)
+    const atMs = at === undefined ? nowMs : parseTime(String(at), nowMs)
+    if (atMs === undefined)
+      throw new HttpProblem(400, 'bad_request', 'at: expected ISO-8601, milliseconds or -15m')
+    const deploy = markDeploy(store.database, atMs, name)
+    // Open pages ask again.
+    store.changes.changed()
+    replyJson(response, 201, deploy)
+    return DONE
+  },
+  'DELETE /api/deploys/:id': ({ store, id }) => {
+    found(removeDeploy(store.database, id) || null, 'no_deploy', 'there is no deploy of this id')
+    store.changes.changed()
+    return { success: true }
+  },
 }
 
-async function replyMarked(
-  { store, now }: ChangesParts,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
-  const body = await readJson(request)
-  if (body === undefined) return
-  const { name, at } = parsed(deploySchema, body)
-  const atMs = at === undefined ? now() : parseTime(String(at), now())
-  if (atMs === undefined) {
-    throw new HttpProblem(400, 'bad_request', 'at: expected ISO-8601, milliseconds or -15m')
-  }
-  const deploy = markDeploy(store.database, atMs, name)
-  // Open pages ask again.
-  store.changes.changed()
-  replyJson(response, 201, deploy)
-}
-
-async function changesOf({ changes, now }: ChangesParts, parameters: URLSearchParams): Promise<ChangesReply> {
+async function changesOf({ comparison, context: { nowMs }, parameters }: Asking): Promise<ChangesReply> {
   const { since, before, after, ...range } = readQuery('changes', parameters)
   if ((before === undefined) !== (after === undefined) || (since !== undefined && before !== undefined)) {
     throw new HttpProblem(400, 'bad_query', 'expected since, or before and after')
   }
-  const overview = await changes.overview()
+  const overview = await comparison.overview()
   const given =
     before !== undefined && after !== undefined
       ? ({ by: 'version', before, after } as const)
       : since !== undefined
-        ? ({ by: 'time', sinceMs: readRange({ from: since }, now()).fromMs ?? 0 } as const)
+        ? ({ by: 'time', sinceMs: readRange({ from: since }, nowMs).fromMs ?? 0 } as const)
         : usualQuestion(overview)
   const question =
-    given?.by === 'time' ? { ...between(given.sinceMs, overview.deploys), ...limits(range, now()) } : given
-  return { ...overview, comparison: question === undefined ? null : await changes.compare(question) }
+    given?.by === 'time' ? { ...between(given.sinceMs, overview.deploys), ...limits(range, nowMs) } : given
+  return { ...overview, comparison: question === undefined ? null : await comparison.compare(question) }
 }
 
 function limits(range: { from?: string; to?: string }, nowMs: number): { fromMs?: number; toMs?: number } {

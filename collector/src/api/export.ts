@@ -1,16 +1,15 @@
-import type { ServerResponse } from 'node:http'
-import type { Clock } from '../clock.ts'
 import { drained } from '../http/gone.ts'
 import { SECURITY_HEADERS } from '../http/reply.ts'
 import { type EventRecord, TEXT_NAMES } from '../record.ts'
+import { listEvents } from '../store/queries/events.ts'
+import { listRequests } from '../store/queries/requests.ts'
 import type { RequestSummary } from '../store/query-results.ts'
-import { Limited } from './limited.ts'
+import { type Asking, DONE } from './asking.ts'
+import { readQuery, readRange, readRequestSearch, readSearch } from './query.ts'
 
-/** Limited, because one page of an export stays in memory while its client does not read. */
-const MAX_EXPORTS = 10
-const exports = new Limited(MAX_EXPORTS, 'too_many_exports', `${MAX_EXPORTS} exports are running already`)
+const PAGE = 100
 
-export interface ExportForm {
+interface ExportForm {
   format: 'ndjson' | 'csv'
   /** Whether CSV cells that look like formulas are marked as text. */
   isSafe: boolean
@@ -22,76 +21,72 @@ interface ExportedPage<T> {
   next: string | null
 }
 
-type Cells<T> = Readonly<Record<string, (item: T) => unknown>>
-
-const ofEvent = (name: keyof EventRecord) => ({ [name]: (event: EventRecord) => event[name] })
-
-const EVENT_CELLS: Cells<EventRecord> = {
-  ...Object.assign(
-    {},
-    ...(['id', 'receivedAt', 'timestamp', 'source', 'status', 'reason', 'type'] as const).map(ofEvent),
-  ),
-  ...Object.assign({}, ...TEXT_NAMES.map(ofEvent)),
-  message: ({ message }) => JSON.stringify(message),
+/** A table: the names of its columns, and their values for an item. */
+interface Table<T> {
+  columns: readonly string[]
+  values(item: T): Readonly<Record<string, unknown>>
 }
 
-const ofRequest = (name: keyof RequestSummary) => ({ [name]: (request: RequestSummary) => request[name] })
-
-const REQUEST_CELLS: Cells<RequestSummary> = {
-  ...Object.assign({}, ...(['id', 'at', 'method', 'path', 'status', 'code'] as const).map(ofRequest)),
-  problem: ({ problem }) => problem?.message,
-  ...Object.assign(
-    {},
-    ...(
-      [
-        ...['source', 'address', 'userAgent', 'library', 'contentType', 'contentEncoding'],
-        ...['bodyBytes', 'inflatedBytes', 'durationMs', 'retryCount'],
-      ] as Array<keyof RequestSummary>
-    ).map(ofRequest),
-  ),
-  events: ({ events }) => events.total,
-  accepted: ({ events }) => events.accepted,
-  ...ofRequest('fault'),
+const EVENTS: Table<EventRecord> = {
+  columns: [
+    ...['id', 'receivedAt', 'timestamp', 'source', 'status', 'reason', 'type'],
+    ...TEXT_NAMES,
+    'message',
+  ],
+  values: (event) => ({ ...event, message: JSON.stringify(event.message) }),
 }
 
-export interface ExportTarget {
-  response: ServerResponse
-  setTimer: Clock['setTimer']
+const REQUESTS: Table<RequestSummary> = {
+  columns: [
+    ...['id', 'at', 'method', 'path', 'status', 'code', 'problem', 'source', 'address', 'userAgent'],
+    ...['library', 'contentType', 'contentEncoding', 'bodyBytes', 'inflatedBytes', 'durationMs'],
+    ...['retryCount', 'events', 'accepted', 'fault'],
+  ],
+  values: ({ problem, events: { total: events, accepted }, ...request }) => {
+    return { ...request, problem: problem?.message, events, accepted }
+  },
 }
 
-/** @param page Reads one page; the first has no cursor. */
-export function exportEvents(
-  page: (cursor: string | undefined) => ExportedPage<EventRecord>,
-  form: ExportForm,
-  target: ExportTarget,
-): Promise<void> {
-  return exports.run(() => sendPages('events', page, EVENT_CELLS, form, target))
+export function exportEvents(asking: Asking): Promise<typeof DONE> {
+  const { context, parameters } = asking
+  const { format, order, safe, ...filter } = readQuery('export', parameters)
+  const search = { ...readSearch(filter, context.nowMs), order, limit: PAGE, isFull: true }
+  const page = (cursor: string | undefined) => {
+    const { events, next } = listEvents(context, { ...search, cursor })
+    return { items: events as EventRecord[], next }
+  }
+  return sendPages('events', page, EVENTS, { format, isSafe: safe === '1' }, asking)
 }
 
-export function exportRequests(
-  page: (cursor: string | undefined) => ExportedPage<RequestSummary>,
-  isSafe: boolean,
-  target: ExportTarget,
-): Promise<void> {
-  return exports.run(() => sendPages('requests', page, REQUEST_CELLS, { format: 'csv', isSafe }, target))
+export function exportRequests(asking: Asking): Promise<typeof DONE> {
+  const { context, parameters } = asking
+  const { order, q, safe, ...given } = readQuery('exportRequests', parameters)
+  const range = readRange(given, context.nowMs)
+  const search = { search: readRequestSearch(q), ...range, order, limit: PAGE }
+  const page = (cursor: string | undefined) => {
+    const { requests, next } = listRequests(context, { ...search, cursor })
+    return { items: requests, next }
+  }
+  return sendPages('requests', page, REQUESTS, { format: 'csv', isSafe: safe === '1' }, asking)
 }
 
 /** Sends no faster than the client reads. */
 async function sendPages<T>(
   name: string,
   page: (cursor: string | undefined) => ExportedPage<T>,
-  cells: Cells<T>,
+  { columns, values }: Table<T>,
   { format, isSafe }: ExportForm,
-  { response, setTimer }: ExportTarget,
-): Promise<void> {
+  { response, clock }: Asking,
+): Promise<typeof DONE> {
   const isCsv = format === 'csv'
-  const lineOf = (item: T) =>
-    isCsv
-      ? csvLine(
-          Object.values(cells).map((cell) => cell(item)),
-          isSafe,
-        )
-      : `${JSON.stringify(item)}\n`
+  const lineOf = (item: T) => {
+    if (!isCsv) return `${JSON.stringify(item)}\n`
+    const row = values(item)
+    return csvLine(
+      columns.map((column) => row[column]),
+      isSafe,
+    )
+  }
   // Reads the first page before it sends headers, so that a failed search can still get an error response.
   let { items, next } = page(undefined)
   response.writeHead(200, {
@@ -99,13 +94,14 @@ async function sendPages<T>(
     'content-type': isCsv ? 'text/csv; charset=utf-8' : 'application/x-ndjson; charset=utf-8',
     'content-disposition': `attachment; filename="${name}.${format}"`,
   })
-  if (isCsv) response.write(csvLine(Object.keys(cells), isSafe))
+  if (isCsv) response.write(csvLine(columns, isSafe))
   for (;;) {
-    if (!response.write(items.map(lineOf).join('')) && !(await drained(response, setTimer))) return
+    if (!response.write(items.map(lineOf).join('')) && !(await drained(response, clock.setTimer))) return DONE
     if (next === null || response.destroyed) break
     ;({ items, next } = page(next))
   }
   response.end()
+  return DONE
 }
 
 function csvLine(values: readonly unknown[], isSafe: boolean): string {

@@ -5,12 +5,14 @@ import { type EventFilter, searchOf } from '../search/filter.ts'
 import { parseSearch } from '../search/parse.ts'
 import { EVERYTHING, REQUEST_VOCABULARY, type Search } from '../search/syntax.ts'
 import { parseTime } from '../search/time.ts'
-import type { CursorOrSeq } from '../store/cursor.ts'
 import type { EventSearch } from '../store/queries/events.ts'
 
 const integer = z.coerce.number().int().min(0)
 const textField = z.string().max(4000)
 const order = z.enum(['oldest', 'newest'])
+/** A cursor, or the number of an event. */
+const cursor = z.string().regex(/^\d{1,15}$/, 'expected a cursor')
+const timeCursor = z.string().regex(/^(?:-?\d{1,16}\.)?\d{1,15}$/, 'expected a cursor')
 
 const rangeFields = { from: textField.optional(), to: textField.optional() }
 
@@ -29,7 +31,7 @@ const searchFields = {
   event: textField.optional(),
   ...textFields,
   text: textField.optional(),
-  after: textField.optional(),
+  after: cursor.optional(),
 }
 
 const SCHEMAS = {
@@ -37,7 +39,7 @@ const SCHEMAS = {
   range: z.strictObject(rangeFields),
   events: z.strictObject({
     ...searchFields,
-    cursor: textField.optional(),
+    cursor: cursor.optional(),
     order: order.default('oldest'),
     limit: integer.min(1).max(1000).default(100),
     /** `summary` leaves out the messages of the events. */
@@ -70,19 +72,19 @@ const SCHEMAS = {
   requests: z.strictObject({
     ...rangeFields,
     q: textField.optional(),
-    cursor: textField.optional(),
-    after: textField.optional(),
+    cursor: cursor.optional(),
+    after: cursor.optional(),
     order: order.default('newest'),
     limit: integer.min(1).max(1000).default(100),
   }),
   users: z.strictObject({
     q: z.string().max(200).default(''),
-    cursor: textField.optional(),
+    cursor: cursor.optional(),
     limit: integer.min(1).max(500).default(100),
   }),
   user: z.strictObject({
     by: z.enum(['receipt', 'timestamp']).default('receipt'),
-    cursor: textField.optional(),
+    cursor: timeCursor.optional(),
     order: order.default('newest'),
     limit: integer.min(1).max(1000).default(100),
   }),
@@ -110,11 +112,6 @@ export function readQuery<N extends keyof typeof SCHEMAS>(
     path.length === 0 ? message : `${path.join('.')}: ${message}`,
   )
   throw new HttpProblem(400, 'bad_query', problems.join('; '))
-}
-
-/** Reads a cursor or the number of an event. */
-export function readCursorOrSeq(text: string): CursorOrSeq {
-  return /^\d{1,15}$/.test(text) ? Number(text) : text
 }
 
 export function readRange(
@@ -145,7 +142,7 @@ export function readSearch(
   return {
     search: searchOf(filter as EventFilter),
     ...readRange({ ...(from && { from }), ...(to && { to }) }, nowMs),
-    ...(after && { after: readCursorOrSeq(after) }),
+    ...(after && { after }),
   }
 }
 

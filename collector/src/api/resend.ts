@@ -1,48 +1,32 @@
 import { randomUUID } from 'node:crypto'
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
+import * as z from 'zod'
 import type { Config } from '../config/schema.ts'
-import { HttpProblem, replyJson, requireMethod } from '../http/reply.ts'
+import { HttpProblem } from '../http/reply.ts'
 import type { QueryContext } from '../store/queries/context.ts'
 import { rowOfRequest } from '../store/queries/requests.ts'
 import { sql } from '../store/sql.ts'
-import { readJson } from './actions.ts'
+import { type Asking, found } from './asking.ts'
+import { readJson } from './body.ts'
 
 /** Tells a request that was sent again from its original, in the list of requests. */
 const AGAIN = 'x-trackpost-sent-again'
 /** The record of a request is written when its response has ended. */
 const RECORDED_WITHIN_MS = 1000
 
-export interface ResendParts {
-  context(): QueryContext
-  config: Config
-  /** The address of this collector. */
-  url: string
-}
-
 /**
- * Handles `POST /api/requests/:id/send`: sends a recorded request to this collector again, with the write key of its source. Returns
- * false for all other paths.
+ * Sends a recorded request to this collector again, with the write key of its source.
  *
  * @throws HttpProblem 404 for an unknown request; 409 when its body or its write key is not known.
  */
-export async function handleResend(
-  { context, config, url }: ResendParts,
-  path: string,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<boolean> {
-  const id = /^\/api\/requests\/(\d+)\/send$/.exec(path)?.[1]
-  if (id === undefined) return false
-  requireMethod(request, 'POST')
-  if ((await readJson(request)) === undefined) return true
-  const row = rowOfRequest(context(), id)
-  if (row === undefined) throw new HttpProblem(404, 'no_request', 'there is no request of this id')
+export async function resend({ context, config, url, id, request }: Asking): Promise<unknown> {
+  await readJson(request, z.strictObject({}))
+  const row = found(rowOfRequest(context, id), 'no_request', 'there is no request of this id')
   if (row.method !== 'POST' || row.body === null || row.is_cut === 1)
     throw new HttpProblem(409, 'body_not_kept', 'the whole body of this request is not known')
   const mark = `${id}-${randomUUID()}`
   const key = row.source === null ? undefined : writeKeyOf(row.source, config)
-  const sent = await fetch(`${url}${row.path}`, {
+  const sent = await fetch(`${url()}${row.path}`, {
     method: 'POST',
     headers: {
       [AGAIN]: mark,
@@ -53,8 +37,7 @@ export async function handleResend(
     redirect: 'manual',
   })
   await sent.arrayBuffer()
-  replyJson(response, 200, { status: sent.status, request: await recordOf(context(), mark) })
-  return true
+  return { status: sent.status, request: await recordOf(context, mark) }
 }
 
 /** Without sources in the config, the key is the name of the source. */

@@ -13,15 +13,7 @@ export type AdminAccess =
   | 'open'
   /** Nobody: the collector can be reached from other machines, but no token was set. */
   | 'closed'
-  | { token: string; readToken: string | undefined }
-
-/** What the holder of a token may do. */
-export interface AdminRight {
-  isReader: boolean
-}
-
-const ALL: AdminRight = { isReader: false }
-const READING: AdminRight = { isReader: true }
+  | { token: string }
 
 /**
  * Scripts send the token as `Authorization: Bearer <token>`. A user types the token once. The browser then keeps a value
@@ -29,17 +21,18 @@ const READING: AdminRight = { isReader: true }
  */
 export class AdminGate {
   readonly #access: AdminAccess
-  readonly #tokens: ReadonlyArray<{ token: string; cookie: string; right: AdminRight }>
+  /** Derived from the token, so that it stays valid after a restart and does not reveal the token. */
+  readonly #cookie: string
 
   constructor(access: AdminAccess) {
     this.#access = access
-    const given = typeof access === 'object' ? access : { token: undefined, readToken: undefined }
-    this.#tokens = [newToken(given.token, ALL), newToken(given.readToken, READING)].flat()
+    const token = typeof access === 'object' ? access.token : ''
+    this.#cookie = createHmac('sha256', token).update('admin cookie').digest('base64url')
   }
 
   /** @throws HttpProblem 401 without the token, 403 when no token is configured. */
-  check(request: IncomingMessage): AdminRight {
-    if (this.#access === 'open') return ALL
+  check(request: IncomingMessage): void {
+    if (this.#access === 'open') return
     if (this.#access === 'closed') {
       throw new HttpProblem(
         403,
@@ -48,20 +41,14 @@ export class AdminGate {
       )
     }
     const cookie = cookieOf(request)
-    const byCookie = this.#tokens.find((one) => cookie !== undefined && isEqual(cookie, one.cookie))
-    if (byCookie !== undefined) return byCookie.right
+    if (cookie !== undefined && isEqual(cookie, this.#cookie)) return
     const bearer = /^bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
-    const byToken = bearer === undefined ? undefined : this.#find(bearer)
-    if (byToken !== undefined) return byToken.right
+    if (bearer !== undefined && isEqual(bearer, this.#access.token)) return
     throw new HttpProblem(401, 'admin_token', 'the admin token is needed', { 'www-authenticate': 'Bearer' })
   }
 
   get hasToken(): boolean {
     return typeof this.#access === 'object'
-  }
-
-  #find(candidate: string): { cookie: string; right: AdminRight } | undefined {
-    return this.#tokens.find(({ token }) => isEqual(candidate, token))
   }
 
   /** @throws HttpProblem 401 when the token is wrong. */
@@ -70,21 +57,15 @@ export class AdminGate {
     if (read === 'aborted') return
     const token =
       'refused' in read ? '' : (new URLSearchParams(read.body.toString('utf8')).get('token') ?? '')
-    const found = this.#find(token)
-    if (found === undefined) throw new HttpProblem(401, 'wrong_token', 'This is not the token.')
-    setCookie(response, found.cookie, COOKIE_SECONDS, isSecure)
+    if (typeof this.#access !== 'object' || !isEqual(token, this.#access.token))
+      throw new HttpProblem(401, 'wrong_token', 'This is not the token.')
+    setCookie(response, this.#cookie, COOKIE_SECONDS, isSecure)
   }
 
   /** Other browsers stay logged in until the token changes. */
   logout(response: ServerResponse, isSecure: boolean): void {
     setCookie(response, '', 0, isSecure)
   }
-}
-
-/** The cookie is derived from the token, so that it stays valid after a restart and does not reveal the token. */
-function newToken(token: string | undefined, right: AdminRight) {
-  if (token === undefined) return []
-  return [{ token, right, cookie: createHmac('sha256', token).update('admin cookie').digest('base64url') }]
 }
 
 /** @param isSecure Whether the browser uses HTTPS: the cookie is then never sent without it. */

@@ -8,11 +8,8 @@ import {
   jwtVerify,
   type ProtectedHeaderParameters,
 } from 'jose'
-import type { Clock } from '../clock.ts'
 import { ConfigError } from '../config/config-error.ts'
 import type { ApplicationConfig } from '../config/schema.ts'
-import type { TokenMemory } from '../store/token-memory.ts'
-import { TokenError } from './token-error.ts'
 
 const ASSERTION_ALGORITHM = 'RS256'
 /** Longest lifetime of an assertion, and tolerance for a wrong clock of the client (specification, section 4). */
@@ -25,112 +22,94 @@ export interface Application extends Omit<ApplicationConfig, 'keys'> {
   keys: ReadonlyMap<string, KeyObject>
 }
 
-/** Additional values that the audience (`aud`) of an assertion may have. The collector's own address is always valid. */
-export interface Audiences {
-  publicUrl: string | undefined
-  more: readonly string[]
+/** Says why no token is issued, with an error code of RFC 6749, section 5.2. */
+export class TokenError extends Error {
+  readonly status: number
+  readonly code: string
+
+  constructor(status: number, code: string, description: string) {
+    super(description)
+    this.status = status
+    this.code = code
+  }
 }
 
 /**
- * Checks client assertions: JWTs with which an application requests a token. Each assertion is accepted only once.
+ * Checks a client assertion: a JWT with which an application requests a token.
  *
+ * @param audiences The values that `aud` may have.
+ * @returns The application that signed it, and what must be used only once until the assertion has expired.
+ * @throws TokenError when the assertion is refused.
  * @see RFC 7523, section 3
  */
-export class AssertionChecker {
-  readonly #applications: ReadonlyMap<string, Application>
-  readonly #given: Audiences
-  readonly #clock: Clock
-  readonly #memory: TokenMemory
-  #address = ''
-
-  constructor(
-    applications: ReadonlyMap<string, Application>,
-    audiences: Audiences,
-    clock: Clock,
-    memory: TokenMemory,
-  ) {
-    this.#applications = applications
-    this.#given = audiences
-    this.#clock = clock
-    this.#memory = memory
+export async function checkAssertion(
+  assertion: string,
+  applications: ReadonlyMap<string, Application>,
+  audiences: string[],
+  nowMs: number,
+): Promise<{ application: Application; use: string; expiresAtMs: number }> {
+  let header: ProtectedHeaderParameters
+  let claims: JWTPayload
+  try {
+    header = decodeProtectedHeader(assertion)
+    claims = decodeJwt(assertion)
+  } catch {
+    throw new TokenError(400, 'invalid_request', 'client_assertion is not a signed JWT')
   }
-
-  /** Called when the collector's address is known, because an assertion may have this address as its audience. */
-  setAddress(url: string): void {
-    this.#address = url
+  const application = typeof claims.iss === 'string' ? applications.get(claims.iss) : undefined
+  const key = typeof header.kid === 'string' ? application?.keys.get(header.kid) : undefined
+  if (application === undefined || key === undefined) {
+    // An unknown application and an unknown key get the same message, so that callers do not learn which of the two is wrong.
+    throw new TokenError(401, 'invalid_client', 'no application has this issuer and key id')
   }
-
-  /**
-   * Returns the application that signed the assertion. The assertion cannot be used again.
-   *
-   * @throws TokenError when the assertion is refused; an error of the store if the store is unavailable.
-   */
-  async check(assertion: string): Promise<Application> {
-    let header: ProtectedHeaderParameters
-    let claims: JWTPayload
-    try {
-      header = decodeProtectedHeader(assertion)
-      claims = decodeJwt(assertion)
-    } catch {
-      throw new TokenError(400, 'invalid_request', 'client_assertion is not a signed JWT')
-    }
-    const application = typeof claims.iss === 'string' ? this.#applications.get(claims.iss) : undefined
-    const key = typeof header.kid === 'string' ? application?.keys.get(header.kid) : undefined
-    if (application === undefined || key === undefined) {
-      // An unknown application and an unknown key get the same message, so that callers do not learn which of the two is wrong.
-      throw new TokenError(401, 'invalid_client', 'no application has this issuer and key id')
-    }
-    const nowMs = this.#clock.now()
-    try {
-      const verified = await jwtVerify(assertion, key, {
-        algorithms: [ASSERTION_ALGORITHM],
-        issuer: application.clientId,
-        subject: application.clientId,
-        audience: this.#audiences(),
-        clockTolerance: CLOCK_TOLERANCE_SECONDS,
-        currentDate: new Date(nowMs),
-        requiredClaims: ['iss', 'sub', 'aud', 'iat', 'exp', 'jti'],
-      })
-      claims = verified.payload
-    } catch (cause) {
-      throw new TokenError(401, 'invalid_client', describe(cause))
-    }
-    const { iat = 0, exp = 0, jti = '' } = claims
-    if (exp - iat > ASSERTION_LIFETIME_SECONDS) {
-      throw new TokenError(
-        401,
-        'invalid_client',
-        `the assertion lives longer than ${ASSERTION_LIFETIME_SECONDS} s`,
-      )
-    }
-    if (iat > nowMs / 1000 + CLOCK_TOLERANCE_SECONDS) {
-      throw new TokenError(401, 'invalid_client', 'the assertion is not yet valid: iat is in the future')
-    }
-    if (typeof jti !== 'string' || jti === '' || jti.length > MAX_JTI_CHARACTERS) {
-      throw new TokenError(401, 'invalid_client', 'jti is not a string of 1 to 256 characters')
-    }
-    const expiresAtMs = (exp + CLOCK_TOLERANCE_SECONDS) * 1000
-    // Checked last. The check is atomic: of two requests with the same assertion, only one succeeds.
-    if (!this.#memory.useAssertion(`${application.clientId} ${jti}`, expiresAtMs, nowMs)) {
-      throw new TokenError(401, 'invalid_client', 'the assertion was used before')
-    }
-    return application
+  try {
+    const verified = await jwtVerify(assertion, key, {
+      algorithms: [ASSERTION_ALGORITHM],
+      issuer: application.clientId,
+      subject: application.clientId,
+      audience: audiences,
+      clockTolerance: CLOCK_TOLERANCE_SECONDS,
+      currentDate: new Date(nowMs),
+      requiredClaims: ['iss', 'sub', 'aud', 'iat', 'exp', 'jti'],
+    })
+    claims = verified.payload
+  } catch (cause) {
+    throw new TokenError(401, 'invalid_client', describe(cause))
   }
-
-  #audiences(): string[] {
-    const { publicUrl, more } = this.#given
-    const own = new URL(this.#address)
-    const names = new Set([own.origin])
-    // A loopback address can be written in several ways, and all of them mean this server.
-    if (['127.0.0.1', 'localhost', '[::1]'].includes(own.hostname)) {
-      for (const name of ['127.0.0.1', 'localhost', '[::1]']) names.add(`http://${name}:${own.port}`)
-    }
-    if (publicUrl !== undefined) {
-      // Both as written in the configuration and as clients normalise it: in lower case, without the default port.
-      for (const name of [publicUrl, new URL(publicUrl).href]) names.add(name.replace(/\/+$/, ''))
-    }
-    return [...[...names].flatMap((base) => [base, `${base}/`, `${base}/token`]), ...more]
+  const { iat = 0, exp = 0, jti = '' } = claims
+  if (exp - iat > ASSERTION_LIFETIME_SECONDS) {
+    throw new TokenError(
+      401,
+      'invalid_client',
+      `the assertion lives longer than ${ASSERTION_LIFETIME_SECONDS} s`,
+    )
   }
+  if (iat > nowMs / 1000 + CLOCK_TOLERANCE_SECONDS) {
+    throw new TokenError(401, 'invalid_client', 'the assertion is not yet valid: iat is in the future')
+  }
+  if (typeof jti !== 'string' || jti === '' || jti.length > MAX_JTI_CHARACTERS) {
+    throw new TokenError(401, 'invalid_client', 'jti is not a string of 1 to 256 characters')
+  }
+  return {
+    application,
+    use: `${application.clientId} ${jti}`,
+    expiresAtMs: (exp + CLOCK_TOLERANCE_SECONDS) * 1000,
+  }
+}
+
+/** The addresses of the collector as clients may write them. */
+export function audiencesOf(address: string, publicUrl: string | undefined): string[] {
+  const own = new URL(address)
+  const names = new Set([own.origin])
+  // A loopback address can be written in several ways, and all of them mean this server.
+  if (['127.0.0.1', 'localhost', '[::1]'].includes(own.hostname)) {
+    for (const name of ['127.0.0.1', 'localhost', '[::1]']) names.add(`http://${name}:${own.port}`)
+  }
+  if (publicUrl !== undefined) {
+    // Both as written in the configuration and as clients normalise it: in lower case, without the default port.
+    for (const name of [publicUrl, new URL(publicUrl).href]) names.add(name.replace(/\/+$/, ''))
+  }
+  return [...names].flatMap((base) => [base, `${base}/`, `${base}/token`])
 }
 
 /**

@@ -56,19 +56,22 @@ export class Authenticator {
       case 'malformed':
         return { outcome: 'unauthorized', challenge: BASIC_CHALLENGE, reason: 'malformed_credentials' }
       case 'none':
-        return this.#rejectsUnknownKeys
-          ? { outcome: 'unauthorized', challenge: BASIC_CHALLENGE, reason: 'bad_credentials' }
-          : { outcome: 'unknown', reason: 'no_write_key' }
-      case 'key': {
-        const source = this.#sources.find(credentials.writeKey)
-        if (source !== undefined) return { outcome: 'source', source }
-        return this.#rejectsUnknownKeys
-          ? { outcome: 'unauthorized', challenge: BASIC_CHALLENGE, reason: 'bad_credentials' }
-          : { outcome: 'unknown', reason: 'unknown_write_key' }
-      }
+        return this.#unknown('no_write_key')
+      case 'key':
+        return this.#sourceOf(credentials.writeKey)
       case 'bearer':
         return this.#checkBearer(credentials.token, credentials.writeKey)
     }
+  }
+
+  #sourceOf(writeKey: string): Caller {
+    const source = this.#sources.find(writeKey)
+    return source === undefined ? this.#unknown('unknown_write_key') : { outcome: 'source', source }
+  }
+
+  #unknown(reason: 'no_write_key' | 'unknown_write_key'): Caller {
+    if (!this.#rejectsUnknownKeys) return { outcome: 'unknown', reason }
+    return { outcome: 'unauthorized', challenge: BASIC_CHALLENGE, reason: 'bad_credentials' }
   }
 
   async #checkBearer(token: string, writeKey: string | undefined): Promise<Caller> {
@@ -77,18 +80,11 @@ export class Authenticator {
       const reason = owner === 'expired' ? 'expired_token' : 'bad_credentials'
       return { outcome: 'unauthorized', challenge: INVALID_TOKEN, reason }
     }
-    if (!owner.scopes.includes(NEEDED_SCOPE))
-      return { outcome: 'forbidden', challenge: NOT_ALLOWED, reason: 'source_not_allowed' }
+    const refused: Caller = { outcome: 'forbidden', challenge: NOT_ALLOWED, reason: 'source_not_allowed' }
+    if (!owner.scopes.includes(NEEDED_SCOPE)) return refused
     if (writeKey === undefined) return { outcome: 'unknown', reason: 'no_write_key' }
-    const source = this.#sources.find(writeKey)
-    if (source === undefined) {
-      return this.#rejectsUnknownKeys
-        ? { outcome: 'unauthorized', challenge: BASIC_CHALLENGE, reason: 'bad_credentials' }
-        : { outcome: 'unknown', reason: 'unknown_write_key' }
-    }
-    if (owner.sources !== undefined && !owner.sources.includes(source.name)) {
-      return { outcome: 'forbidden', challenge: NOT_ALLOWED, reason: 'source_not_allowed' }
-    }
-    return { outcome: 'source', source }
+    const caller = this.#sourceOf(writeKey)
+    const isAllowed = caller.outcome !== 'source' || (owner.sources?.includes(caller.source.name) ?? true)
+    return isAllowed ? caller : refused
   }
 }

@@ -3,7 +3,7 @@ import type { FaultInjector } from '../faults/injector.ts'
 import { readBody } from '../http/read-body.ts'
 import { replyJson } from '../http/reply.ts'
 import type { RequestNotes } from '../http/request-notes.ts'
-import { TokenError } from './token-error.ts'
+import { TokenError } from './assertions.ts'
 import type { TokenServer } from './tokens.ts'
 
 const MAX_FORM_BYTES = 16_384

@@ -2,9 +2,8 @@ import { createSecretKey, randomBytes, randomUUID } from 'node:crypto'
 import { decodeProtectedHeader, errors, type JWTPayload, jwtVerify, SignJWT } from 'jose'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
-import type { TokenKey, TokenMemory } from '../store/token-memory.ts'
-import { type Application, AssertionChecker, readApplications } from './assertions.ts'
-import { TokenError } from './token-error.ts'
+import type { Store, TokenKey } from '../store/store.ts'
+import { type Application, audiencesOf, checkAssertion, readApplications, TokenError } from './assertions.ts'
 
 export interface IssuedToken {
   access_token: string
@@ -26,9 +25,6 @@ const TOKEN_ALGORITHM = 'HS256'
 /** `iss` and `aud` of all tokens. */
 const TOKEN_ISSUER = 'trackpost-collector'
 const SECRET_BYTES = 32
-/** While a revoked key is remembered, its tokens are reported as expired; later, as invalid. */
-const MAX_REVOKED = 100
-const MAX_CACHED_TOKENS = 1000
 const KEY_ID = /^[0-9a-f-]{36}$/
 
 /**
@@ -39,29 +35,25 @@ const KEY_ID = /^[0-9a-f-]{36}$/
  */
 export class TokenServer {
   readonly #applications: ReadonlyMap<string, Application>
-  readonly #assertions: AssertionChecker
-  readonly #lifetimeSeconds: number
+  readonly #oauth: NonNullable<Config['oauth']>
+  readonly #publicUrl: string | undefined
   readonly #clock: Clock
-  readonly #memory: TokenMemory
+  readonly #store: Pick<Store, 'readKey' | 'writeKey' | 'useAssertion'>
   #key: TokenKey | undefined
-  readonly #verified = new Map<string, { owner: TokenOwner; expiresAtMs: number }>()
+  /** Of the collector. An assertion may have it as its audience. */
+  address = ''
 
   /** @throws ConfigError when a public key cannot be used. */
   constructor(
     { oauth, publicUrl }: { oauth: NonNullable<Config['oauth']>; publicUrl?: string | undefined },
     clock: Clock,
-    memory: TokenMemory,
+    store: Pick<Store, 'readKey' | 'writeKey' | 'useAssertion'>,
   ) {
     this.#applications = readApplications(oauth.applications)
-    const audiences = { publicUrl, more: oauth.audiences }
-    this.#assertions = new AssertionChecker(this.#applications, audiences, clock, memory)
-    this.#lifetimeSeconds = oauth.tokenLifetime
+    this.#oauth = oauth
+    this.#publicUrl = publicUrl
     this.#clock = clock
-    this.#memory = memory
-  }
-
-  setAddress(url: string): void {
-    this.#assertions.setAddress(url)
+    this.#store = store
   }
 
   /** @throws TokenError when the request is refused; an error of the store when the store is unavailable. */
@@ -81,7 +73,7 @@ export class TokenServer {
     }
     // Reads the signing key first: if that fails, the client can use the same assertion again.
     const { id, secret } = this.#currentKey()
-    const application = await this.#assertions.check(only('client_assertion'))
+    const application = await this.#applicationOf(only('client_assertion'))
     const scopes = (form.get('scope') ?? application.scopes.join(' '))
       .split(' ')
       .filter((scope) => scope !== '')
@@ -93,6 +85,7 @@ export class TokenServer {
       )
     }
     const nowSeconds = Math.floor(this.#clock.now() / 1000)
+    const { tokenLifetime: lifetimeSeconds } = this.#oauth
     const token = await new SignJWT({ scope: scopes.join(' ') })
       .setProtectedHeader({ alg: TOKEN_ALGORITHM, kid: id, typ: 'at+jwt' })
       .setIssuer(TOKEN_ISSUER)
@@ -100,12 +93,12 @@ export class TokenServer {
       .setSubject(application.clientId)
       .setIssuedAt(nowSeconds)
       .setNotBefore(nowSeconds)
-      .setExpirationTime(nowSeconds + this.#lifetimeSeconds)
+      .setExpirationTime(nowSeconds + lifetimeSeconds)
       .setJti(randomUUID())
       .sign(createSecretKey(secret, 'base64'))
     return {
       access_token: token,
-      expires_in: this.#lifetimeSeconds,
+      expires_in: lifetimeSeconds,
       token_type: 'Bearer',
       scope: scopes.join(' '),
     }
@@ -117,32 +110,9 @@ export class TokenServer {
    * @throws an error of the store when the key cannot be read.
    */
   async verify(token: string): Promise<TokenOwner | 'expired' | 'invalid'> {
-    const nowMs = this.#clock.now()
-    const cached = this.#verified.get(token)
-    if (cached !== undefined && cached.expiresAtMs > nowMs) return cached.owner
     const key = this.#currentKey()
-    const keyId = keyIdOf(token)
-    // The signature is not verified. The response only reveals that this collector once had the key.
-    if (keyId !== undefined && key.revoked.includes(keyId)) return 'expired'
-    return keyId === key.id ? this.#verifyWith(key, token, nowMs) : 'invalid'
-  }
-
-  #currentKey(): TokenKey {
-    this.#key ??= this.#memory.readKey() ?? this.#replaceKey([])
-    return this.#key
-  }
-
-  #replaceKey(revoked: string[]): TokenKey {
-    const key = { id: randomUUID(), secret: randomBytes(SECRET_BYTES).toString('base64'), revoked }
-    this.#memory.writeKey(key)
-    return key
-  }
-
-  async #verifyWith(
-    key: TokenKey,
-    token: string,
-    nowMs: number,
-  ): Promise<TokenOwner | 'expired' | 'invalid'> {
+    // The signature of another key is not verified: it was made by a revoked key, or by another collector.
+    if (keyIdOf(token) !== key.id) return keyIdOf(token) === undefined ? 'invalid' : 'expired'
     let payload: JWTPayload
     try {
       const verified = await jwtVerify(token, createSecretKey(key.secret, 'base64'), {
@@ -150,32 +120,53 @@ export class TokenServer {
         typ: 'at+jwt',
         issuer: TOKEN_ISSUER,
         audience: TOKEN_ISSUER,
-        currentDate: new Date(nowMs),
+        currentDate: new Date(this.#clock.now()),
         requiredClaims: ['iss', 'sub', 'aud', 'iat', 'nbf', 'exp', 'jti'],
       })
       payload = verified.payload
     } catch (cause) {
       return cause instanceof errors.JWTExpired ? 'expired' : 'invalid'
     }
+    // Revoked while it was verified.
+    if (key !== this.#key) return 'expired'
     const application = this.#applications.get(payload.sub ?? '')
     if (application === undefined) return 'invalid'
-    const owner: TokenOwner = {
+    return {
       clientId: application.clientId,
       scopes: typeof payload['scope'] === 'string' ? payload['scope'].split(' ') : [],
       sources: application.sources,
     }
-    if (this.#verified.size >= MAX_CACHED_TOKENS) this.#verified.clear()
-    // Revoked while it was verified.
-    if (key !== this.#key) return 'expired'
-    this.#verified.set(token, { owner, expiresAtMs: (payload.exp ?? 0) * 1000 })
-    return owner
+  }
+
+  /** The application that signed the assertion, which cannot be used again. */
+  async #applicationOf(assertion: string): Promise<Application> {
+    const audiences = [...audiencesOf(this.address, this.#publicUrl), ...this.#oauth.audiences]
+    const nowMs = this.#clock.now()
+    const { application, use, expiresAtMs } = await checkAssertion(
+      assertion,
+      this.#applications,
+      audiences,
+      nowMs,
+    )
+    // Checked last. The check is atomic: of two requests with the same assertion, only one succeeds.
+    if (this.#store.useAssertion(use, expiresAtMs, nowMs)) return application
+    throw new TokenError(401, 'invalid_client', 'the assertion was used before')
+  }
+
+  #currentKey(): TokenKey {
+    this.#key ??= this.#store.readKey() ?? this.#replaceKey()
+    return this.#key
+  }
+
+  #replaceKey(): TokenKey {
+    const key = { id: randomUUID(), secret: randomBytes(SECRET_BYTES).toString('base64') }
+    this.#store.writeKey(key)
+    return key
   }
 
   /** @throws an error of the store when the new key cannot be written. */
   revokeTokens(): void {
-    const { id, revoked } = this.#currentKey()
-    this.#key = this.#replaceKey([...revoked, id].slice(-MAX_REVOKED))
-    this.#verified.clear()
+    this.#key = this.#replaceKey()
   }
 }
 

@@ -1,32 +1,18 @@
-import type { FoundField, JsonType } from './infer.ts'
-
-/** The part of JSON Schema that this module uses. */
-export interface JsonSchema {
-  type?: JsonType | JsonType[]
-  format?: string
-  properties?: Record<string, JsonSchema>
-  required?: string[]
-  items?: JsonSchema
-}
+import type { FoundField, JsonSchema, JsonType } from './answer.ts'
 
 interface Node {
-  keys: readonly string[]
   field?: FoundField
   children: Map<string, Node>
 }
 
-/** Which keys all events have: `everywhere` if the fields were inferred from all; otherwise the paths that were asked for. */
-export type Known = 'everywhere' | { required: ReadonlySet<string> }
-
-/** A key is required only if all events have it, not just those from which the fields were inferred. */
-export function schemaOf(fields: readonly FoundField[], known: Known): JsonSchema {
-  const root: Node = { keys: [], children: new Map() }
+export function schemaOf(fields: readonly FoundField[]): JsonSchema {
+  const root: Node = { children: new Map() }
   for (const field of fields) {
     let node = root
     for (const key of keysOf(field.path)) {
       let child = node.children.get(key)
       if (child === undefined) {
-        child = { keys: [...node.keys, key], children: new Map() }
+        child = { children: new Map() }
         node.children.set(key, child)
       }
       node = child
@@ -35,13 +21,7 @@ export function schemaOf(fields: readonly FoundField[], known: Known): JsonSchem
   }
   // The first key is `properties` or `traits`.
   const [top] = root.children.values()
-  return { type: 'object', ...objectParts(top ?? root, known) }
-}
-
-/** The paths outside of arrays that all sampled events have. */
-export function commonPaths(fields: readonly FoundField[]): string[][] {
-  const paths = fields.filter(({ presence }) => presence === 1).map(({ path }) => keysOf(path))
-  return paths.filter((path) => !path.includes('[]'))
+  return { type: 'object', ...objectParts(top ?? root) }
 }
 
 function keysOf(path: string): string[] {
@@ -52,13 +32,13 @@ function keysOf(path: string): string[] {
   return keys
 }
 
-function objectParts(node: Node, known: Known): Pick<JsonSchema, 'properties' | 'required'> {
+function objectParts(node: Node): Pick<JsonSchema, 'properties' | 'required'> {
   const properties: Array<[string, JsonSchema]> = []
   const required: string[] = []
   for (const [key, child] of node.children) {
     if (key === '[]') continue
-    properties.push([key, nodeSchema(child, known)])
-    if (child.field?.presence === 1 && isKnown(child.keys, known)) required.push(key)
+    properties.push([key, nodeSchema(child)])
+    if (child.field?.isRequired) required.push(key)
   }
   return {
     properties: Object.fromEntries(properties),
@@ -66,11 +46,7 @@ function objectParts(node: Node, known: Known): Pick<JsonSchema, 'properties' | 
   }
 }
 
-function isKnown(keys: readonly string[], known: Known): boolean {
-  return known === 'everywhere' || known.required.has(JSON.stringify(keys))
-}
-
-function nodeSchema(node: Node, known: Known): JsonSchema {
+function nodeSchema(node: Node): JsonSchema {
   const types = merged(node.field?.types.map(({ type }) => type) ?? ['object'])
   const schema: JsonSchema =
     types.length === 1 && types[0] !== undefined ? { type: types[0] } : { type: types }
@@ -79,13 +55,11 @@ function nodeSchema(node: Node, known: Known): JsonSchema {
   )
   const [format] = formats
   if (formats.size === 1 && format !== undefined) schema.format = format
-  if (types.includes('object')) Object.assign(schema, objectParts(node, known))
+  if (types.includes('object')) Object.assign(schema, objectParts(node))
   const element = node.children.get('[]')
   if (types.includes('array') && element !== undefined) {
     schema.items =
-      element.field === undefined
-        ? { type: 'object', ...objectParts(element, known) }
-        : nodeSchema(element, known)
+      element.field === undefined ? { type: 'object', ...objectParts(element) } : nodeSchema(element)
   }
   return schema
 }

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { isNamed } from '../catalogue/samples.ts'
 import type { Clock } from '../clock.ts'
+import { isNamed } from '../event-key.ts'
 import { term } from '../search/syntax.ts'
 import type { Database } from '../store/database.ts'
 import { sql } from '../store/sql.ts'
@@ -101,6 +101,12 @@ export class EventChanges {
         lastSeen: isoTime(lastMs),
       })),
     }
+  }
+
+  /** The accepted events of a range of time, by their shapes. */
+  async side(range: SideOptions): Promise<Side> {
+    await this.#catchUp()
+    return this.#shapes.side(range)
   }
 
   async compare(question: Question): Promise<ChangesAnswer> {

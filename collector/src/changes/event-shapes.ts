@@ -1,4 +1,4 @@
-import { isNamed, keyOf } from '../catalogue/samples.ts'
+import { isNamed, keyOf } from '../event-key.ts'
 import type { Message } from '../record.ts'
 import { eachField, type Field, type Origin, originOf } from './shape.ts'
 
@@ -49,18 +49,16 @@ export interface Version {
 const MAX_FIELDS = 500
 /** From so many shapes on, events count without their properties. */
 const MAX_SHAPES = 50_000
-const START_ROOM = 1024
 
 /**
  * The shapes of all events, as numbers: a comparison of 100,000 events reads arrays of numbers instead of 60 MB of JSON. It
- * costs 24 bytes an event, and one look at each message.
+ * costs 32 bytes an event, and one look at each message.
  */
 export class EventShapes {
-  #size = 0
-  #seqs = new Float64Array(START_ROOM)
-  #times = new Float64Array(START_ROOM)
-  #shapeOf = new Int32Array(START_ROOM)
-  #users = new Int32Array(START_ROOM)
+  readonly #seqs: number[] = []
+  readonly #times: number[] = []
+  readonly #shapeOf: number[] = []
+  readonly #users: number[] = []
   readonly #shapes: Shape[] = []
   readonly #idOf = new Map<string, number>()
   readonly #origins = new Map<string, Origin>()
@@ -69,7 +67,7 @@ export class EventShapes {
   #isWhole = true
 
   get size(): number {
-    return this.#size
+    return this.#seqs.length
   }
 
   /** Whether the properties of every event are known. */
@@ -79,17 +77,15 @@ export class EventShapes {
 
   /** The number of the newest event; 0 if there is none. */
   get lastSeq(): number {
-    return this.#size === 0 ? 0 : (this.#seqs[this.#size - 1] ?? 0)
+    return this.#seqs.at(-1) ?? 0
   }
 
   /** Events have to be added in the order of their numbers. */
   add(event: ShapedEvent): void {
-    if (this.#size === this.#seqs.length) this.#grow()
-    const at = this.#size++
-    this.#seqs[at] = event.seq
-    this.#times[at] = event.receivedAtMs
-    this.#users[at] = event.user === null ? 0 : hash(event.user)
-    this.#shapeOf[at] = this.#shapeIdOf(event)
+    this.#seqs.push(event.seq)
+    this.#times.push(event.receivedAtMs)
+    this.#users.push(event.user === null ? 0 : hash(event.user))
+    this.#shapeOf.push(this.#shapeIdOf(event))
   }
 
   #shapeIdOf({ kind, name, source, message }: ShapedEvent): number {
@@ -133,34 +129,19 @@ export class EventShapes {
     return id
   }
 
-  #grow(): void {
-    const room = this.#seqs.length * 2
-    const larger = <A extends Float64Array | Int32Array>(next: A, old: A) => {
-      next.set(old)
-      return next
-    }
-    this.#seqs = larger(new Float64Array(room), this.#seqs)
-    this.#times = larger(new Float64Array(room), this.#times)
-    this.#shapeOf = larger(new Int32Array(room), this.#shapeOf)
-    this.#users = larger(new Int32Array(room), this.#users)
-  }
-
   /** Forgets all events whose numbers are not among these, which have to be in order. */
   keep(seqs: Iterable<number>): void {
+    const columns = [this.#seqs, this.#times, this.#users, this.#shapeOf]
     let to = 0
     let from = 0
     for (const seq of seqs) {
-      while (from < this.#size && (this.#seqs[from] ?? 0) < seq) from++
-      if (from >= this.#size) break
+      while ((this.#seqs[from] ?? Number.POSITIVE_INFINITY) < seq) from++
       if (this.#seqs[from] !== seq) continue
-      this.#seqs[to] = seq
-      this.#times[to] = this.#times[from] as number
-      this.#users[to] = this.#users[from] as number
-      this.#shapeOf[to] = this.#shapeOf[from] as number
+      for (const column of columns) column[to] = column[from] as number
       to++
       from++
     }
-    this.#size = to
+    for (const column of columns) column.length = to
   }
 
   side({ fromMs = 0, toMs = Number.POSITIVE_INFINITY, version }: SideOptions): Side {
@@ -170,7 +151,7 @@ export class EventShapes {
     const newest = new Float64Array(this.#shapes.length)
     const users = new Set<number>()
     let [events, firstMs, lastMs] = [0, Number.POSITIVE_INFINITY, 0]
-    for (let i = 0; i < this.#size; i++) {
+    for (let i = 0; i < this.#seqs.length; i++) {
       const time = this.#times[i] as number
       const id = this.#shapeOf[i] as number
       if (time < fromMs || time >= toMs || isWanted?.[id] === false) continue
@@ -191,7 +172,7 @@ export class EventShapes {
   /** The values of `context.app.version`, the one that began last first. */
   versions(): Version[] {
     const found = new Map<string, Version>()
-    for (let i = 0; i < this.#size; i++) {
+    for (let i = 0; i < this.#seqs.length; i++) {
       const version = this.#shapes[this.#shapeOf[i] as number]?.origin.version ?? ''
       if (version === '') continue
       const time = this.#times[i] as number

@@ -1,4 +1,4 @@
-import { isNamed } from '../catalogue/samples.ts'
+import { isNamed } from '../event-key.ts'
 import type { Message } from '../record.ts'
 import { pathText } from '../search/syntax.ts'
 
@@ -51,7 +51,7 @@ export function typeOf(value: unknown): ValueType {
   }
 }
 
-type Found = (path: string, type: ValueType, parent: string) => void
+type Found = (path: string, type: ValueType, parent: string, value: unknown) => void
 
 /** Calls `found` for each property or trait of the message; more than once for what several elements of a list have. */
 export function eachField(kind: string, message: Message, found: Found): void {
@@ -74,7 +74,7 @@ function plainKey(key: string): string {
 
 function visit(value: unknown, path: string, parent: string, depth: number, found: Found): void {
   const type = typeOf(value)
-  found(path, type, parent)
+  found(path, type, parent, value)
   if (depth >= MAX_DEPTH) return
   if (type === 'object') visitObject(value as object, path, path, depth + 1, found)
   else if (type === 'list') {

@@ -21,15 +21,19 @@ export interface NameTally extends Count {
 
 type Shapes = Side['shapes']
 
-export function byName(shapes: Shapes): Map<string, Shapes> {
+function grouped(shapes: Shapes, keyOf: (shape: Shape) => string): Map<string, Shapes> {
   const found = new Map<string, Shapes>()
   for (const one of shapes) {
-    const key = `${one.shape.kind}\n${one.shape.name}`
+    const key = keyOf(one.shape)
     const list = found.get(key)
     if (list === undefined) found.set(key, [one])
     else list.push(one)
   }
   return found
+}
+
+export function byName(shapes: Shapes): Map<string, Shapes> {
+  return grouped(shapes, ({ kind, name }) => `${kind}\n${name}`)
 }
 
 /** @param shapes Of one name. */
@@ -73,13 +77,7 @@ function add(to: Count, count: number, newest: number): void {
 
 /** The same shapes by where they come from. */
 export function byOrigin(shapes: Shapes, dimension: keyof Origin): Map<string, NameTally> {
-  const groups = new Map<string, Shapes>()
-  for (const one of shapes) {
-    const value = one.shape.origin[dimension]
-    const list = groups.get(value)
-    if (list === undefined) groups.set(value, [one])
-    else list.push(one)
-  }
+  const groups = grouped(shapes, ({ origin }) => origin[dimension])
   return new Map([...groups].map(([value, list]) => [value, tallyOf(list)]))
 }
 

@@ -10,7 +10,7 @@ export function onlyPrint(args: readonly string[]): boolean {
 
 /**
  * Prepares the arguments for commander. It would take the next option for the value of an option whose value is missing: after
- * `--admin-token $TOKEN --protect` with an empty variable, `--protect` would be the token.
+ * `--admin-token $TOKEN --quiet` with an empty variable, `--quiet` would be the token.
  *
  * @throws ConfigError for an option with an empty value, or without one.
  */

@@ -1,12 +1,7 @@
 import type { Clock } from '../clock.ts'
 import { decoded } from '../percent-decoding.ts'
 
-type Level = 'info' | 'error'
-
-export type LogFields = Readonly<Record<string, string | number | boolean | null>>
-
 export interface LogOptions {
-  format: 'text' | 'json'
   isQuiet: boolean
   /** Texts that are never logged. */
   secrets: readonly (string | undefined)[]
@@ -29,10 +24,7 @@ const MAX_CAUSE_CHARACTERS = 1000
 /** A shorter secret would also be removed from ordinary words. */
 const MIN_SECRET_CHARACTERS = 4
 
-/**
- * In text format, errors go to stderr. In JSON format, all lines go to stdout, where log collectors read them. Requests of
- * clients are not logged, because they are in the store. A log library, with a dozen packages, is not worth it for a few lines.
- */
+/** Errors go to stderr. Requests of clients are not logged, because they are in the store. */
 export class Log {
   readonly #options: LogOptions
   readonly #secrets: readonly string[]
@@ -44,13 +36,13 @@ export class Log {
     this.#secrets = [...options.secrets, ...passwords].flatMap(formsOf)
   }
 
-  info(message: string, fields: LogFields = {}): void {
-    if (!this.#options.isQuiet) this.#write('info', message, fields)
+  info(message: string): void {
+    if (!this.#options.isQuiet) this.#options.stdout(`${this.#clean(message)}\n`)
   }
 
   /** Logs why the process ends. */
   failed(cause: unknown): void {
-    this.#write('error', oneLine(cause), {})
+    this.#error(oneLine(cause))
   }
 
   /** Logs a fault at most once in ten seconds for each kind, so that a full disk does not fill the log too. */
@@ -63,7 +55,8 @@ export class Log {
     }
     this.#faults.set(what, { atMs: nowMs, suppressed: 0 })
     const suppressed = last?.suppressed ?? 0
-    this.#write('error', what, { cause: oneLine(cause), ...(suppressed > 0 && { suppressed }) })
+    const more = suppressed > 0 ? ` (and ${suppressed} more)` : ''
+    this.#error(`${what}: ${oneLine(cause)}${more}`)
   }
 
   /** @param fault The fault that is over: if it occurs again, it is logged at once. */
@@ -72,22 +65,8 @@ export class Log {
     this.info(message)
   }
 
-  #write(level: Level, text: string, given: LogFields): void {
-    const { format, clock, stdout, stderr } = this.#options
-    const message = this.#clean(text)
-    const fields = Object.fromEntries(
-      Object.entries(given).map(([name, value]) => [
-        name,
-        typeof value === 'string' ? this.#clean(value) : value,
-      ]),
-    )
-    if (format === 'json') {
-      const time = new Date(clock.now()).toISOString()
-      return stdout(`${JSON.stringify({ time, level, message, ...fields })}\n`)
-    }
-    if (level === 'info') return stdout(`${message}\n`)
-    const { cause } = fields
-    stderr(`trackpost-collector: ${message}${cause === undefined ? '' : `: ${cause}`}\n`)
+  #error(text: string): void {
+    this.#options.stderr(`trackpost-collector: ${this.#clean(text)}\n`)
   }
 
   #clean(text: string): string {

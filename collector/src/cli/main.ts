@@ -8,15 +8,13 @@ import { type CollectorOptions, readConfig } from '../options.ts'
 import { startCollector } from '../start.ts'
 import { MEMORY } from '../store/database.ts'
 import { systemClock } from '../system-clock.ts'
-import { version } from '../version.ts'
 import { onlyPrint, prepareArguments } from './arguments.ts'
 import { defaultStore, STORE_NAME } from './default-store.ts'
 import { forgetVariables, prepareEnvironment } from './environment.ts'
-import { askReadiness, localUrl } from './healthcheck.ts'
 import { Log, oneLine, printable, withoutCredentials } from './log.ts'
 import { createProgram, type Values } from './program.ts'
 import { endNow, watchSignals } from './signals.ts'
-import { tail } from './tail.ts'
+import { localUrl, tail } from './tail.ts'
 
 /** Longest wait for what does not respond when the process ends: process managers allow ten seconds. */
 const CLOSE_LIMIT_MS = 9000
@@ -31,7 +29,6 @@ export async function main(args: readonly string[]): Promise<number> {
       collect: runCollector,
       keygen: async ({ clientId, keyId }) => print(keygen(clientId, keyId)),
       check: runCheck,
-      healthcheck: runHealthcheck,
       tail: runTail,
     },
     (code) => {
@@ -58,7 +55,7 @@ async function runCheck({ plan, store }: Values, { search }: { search?: string }
   ])
   const { checked, broken } = checkDatabase(
     store ?? defaultStore(process.env),
-    loadPlan(plan).plan,
+    loadPlan(plan),
     search === undefined ? {} : { q: search },
   )
   for (const { key, path, message, count, firstSeq } of broken) {
@@ -69,15 +66,8 @@ async function runCheck({ plan, store }: Values, { search }: { search?: string }
   return broken.length === 0 ? 0 : 1
 }
 
-async function runHealthcheck({ host, port }: Values): Promise<number> {
-  if (port === 0) throw new ConfigError('port: name the one on which the collector listens, not 0')
-  const { isReady, says } = await askReadiness(host, port)
-  process.stdout.write(`${printable(says).trim()}\n`)
-  return isReady ? 0 : 1
-}
-
 async function runTail(
-  { host, port, adminToken, readToken }: Values,
+  { host, port, adminToken }: Values,
   { q, json, url }: { q?: string; json?: boolean; url?: string },
 ): Promise<number> {
   const address = url ?? localUrl(host, port)
@@ -85,7 +75,7 @@ async function runTail(
     address,
     q: q ?? '',
     isJson: json ?? false,
-    token: readToken ?? adminToken,
+    token: adminToken,
     write: (line) => process.stdout.write(line),
     tell: (line) => process.stderr.write(line),
   })
@@ -106,9 +96,8 @@ function newLog(values: Values): Log {
   const writeKey =
     releaseTo !== undefined && URL.canParse(releaseTo) ? new URL(releaseTo).username : undefined
   return new Log({
-    format: values.logFormat,
     isQuiet: values.quiet ?? false,
-    secrets: [values.adminToken, values.readToken, writeKey],
+    secrets: [values.adminToken, writeKey],
     addresses: [values.store, values.log],
     clock: systemClock,
     stdout: (line) => process.stdout.write(line),
@@ -123,18 +112,14 @@ async function serve(values: Values, log: Log): Promise<number> {
     ...options,
     onFault: (what, cause) => log.fault(what, cause),
     onRecovery: (what, fault) => log.recovered(what, fault),
-    onAction: (action, address) => log.info(`${action}, from ${address}`, { action, address }),
   })
   // Called before the first line is printed: a program that waits for that line may send a signal at once.
   hasStarted()
-  log.info(`trackpost-collector listens on ${collector.url}, page and API; Ctrl+C ends it`, {
-    url: collector.url,
-    version,
-  })
+  log.info(`trackpost-collector listens on ${collector.url}, page and API; Ctrl+C ends it`)
   const { store } = options
   if (store !== undefined && store !== MEMORY) {
     const file = resolve(store)
-    log.info(`events are stored in ${file}: the newest ${options.keep ?? 100_000}`, { file })
+    log.info(`events are stored in ${file}: the newest ${options.keep ?? 100_000}`)
     if (values.store === undefined && existsSync(STORE_NAME) && file !== resolve(STORE_NAME))
       log.info(`${STORE_NAME} in this folder is not used: to use it, write --store ${STORE_NAME}`)
   }
@@ -151,11 +136,11 @@ async function serve(values: Values, log: Log): Promise<number> {
     log.info('any write key is accepted, so anybody can send events: name your sources in --config')
   const signal = await signalled
   systemClock.setTimer(() => {
-    log.info('ended while requests were in flight', { signal })
+    log.info('ended while requests were in flight')
     endNow(signal)
   }, CLOSE_LIMIT_MS)
   await collector.close()
-  log.info(`trackpost-collector ended by ${signal}`, { signal })
+  log.info(`trackpost-collector ended by ${signal}`)
   return 0
 }
 
@@ -165,7 +150,7 @@ async function readOptions(values: Values): Promise<CollectorOptions> {
   if (values.region !== undefined) config.region = values.region
   if (values.browserOrigin !== undefined) config.browserOrigins = values.browserOrigin
   if (values.publicUrl !== undefined) config.publicUrl = values.publicUrl
-  const { plan, releaseTo, adminToken, readToken, keep, log: stream } = values
+  const { plan, releaseTo, adminToken, keep, log: stream } = values
   return {
     port: values.port,
     host: values.host,
@@ -177,8 +162,6 @@ async function readOptions(values: Values): Promise<CollectorOptions> {
     ...(plan !== undefined && { plan }),
     ...(releaseTo !== undefined && { releaseTo }),
     ...(adminToken !== undefined && { adminToken }),
-    ...(readToken !== undefined && { readToken }),
-    protect: values.protect ?? false,
   }
 }
 

@@ -18,9 +18,6 @@ export interface Values {
   publicUrl?: string
   allowPublic?: boolean
   adminToken?: string
-  readToken?: string
-  protect?: boolean
-  logFormat: 'text' | 'json'
   quiet?: boolean
 }
 
@@ -29,7 +26,6 @@ export interface Commands {
   collect(values: Values): Promise<number>
   keygen(own: { clientId: string; keyId: string }): Promise<number>
   check(values: Values, own: { search?: string }): Promise<number>
-  healthcheck(values: Values): Promise<number>
   tail(values: Values, own: { q?: string; json?: boolean; url?: string }): Promise<number>
 }
 
@@ -86,9 +82,6 @@ export function createProgram(commands: Commands, onExit: (exitCode: number) => 
     '--admin-token <text>',
     'token that the page, /api and /metrics require; better in TRACKPOST_ADMIN_TOKEN',
   )
-  option('--read-token <text>', 'token that may only read: the page, GET of /api, and /metrics')
-  option('--protect', 'refuse to delete events and to inject faults')
-  option('--log-format <name>', 'json: one object per line', 'text').choices(['text', 'json'])
   option('--quiet', 'print only errors')
   program.version(version, '--version', 'the version')
   program
@@ -102,10 +95,6 @@ export function createProgram(commands: Commands, onExit: (exitCode: number) => 
     .description('compare recorded events with a tracking plan; exits with 1 if one violates it')
     .option('--search <line>', 'only events that match this search line')
     .action(async (own) => onExit(await commands.check(values(), own)))
-  program
-    .command('healthcheck')
-    .description('ask /readyz of the collector on this machine; exits with 1 if it is not ready')
-    .action(async () => onExit(await commands.healthcheck(values())))
   program
     .command('tail')
     .description('print events as they arrive at the collector on this machine')

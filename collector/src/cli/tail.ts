@@ -1,4 +1,6 @@
+import { isIPv6 } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { withoutBrackets } from '../network-address.ts'
 import type { EventSummary } from '../record.ts'
 import type { EventsPage } from '../store/query-results.ts'
 import { printable } from './log.ts'
@@ -19,6 +21,13 @@ export interface TailOptions {
 
 const POLL_MS = 250
 const RETRY_MS = 1000
+
+/** The address of a collector on this machine. If it listens on all interfaces, that is the loopback address. */
+export function localUrl(given: string, port: number): string {
+  const host = withoutBrackets(given)
+  const address = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
+  return `http://${isIPv6(address) ? `[${address}]` : address}:${port}`
+}
 
 /**
  * Prints the events that arrive from now on. Goes on through restarts of the collector. Resolves with the exit code: 1 if the search

@@ -43,10 +43,7 @@ export interface WebhookDestinationInput extends DestinationBase {
   headers?: Record<string, string> | undefined
   /** Maximum requests in flight at the same time, 1 to 256; default 8. */
   concurrency?: number | undefined
-  /**
-   * A delivery that fails is given up when its event was received this many hours ago, up to 8,760; default 24. While the webhook
-   * is paused, deliveries get three times as long.
-   */
+  /** A delivery that fails is given up when its event was received this many hours ago, up to 8,760; default 24. */
   giveUpAfterHours?: number | undefined
   /** Maximum attempts for each event, 1 to 1,000; default: no limit. */
   maxAttempts?: number | undefined
@@ -126,8 +123,6 @@ export interface ConfigInput {
   dedupWindow?: number | undefined
   /** The newest events that are kept, 1 to 1,000,000; default 100,000. */
   maxEvents?: number | undefined
-  /** Time for which events are kept, in days, 1 to 36,500; default: of any age. */
-  retentionDays?: number | undefined
   /** Bytes of the database beyond which the oldest events are deleted, at least 1,048,576; default 2 GB. */
   maxDatabaseBytes?: number | undefined
 }

@@ -147,7 +147,6 @@ export const configSchema = z
     durability: z.enum(['process', 'power']).default('process'),
     dedupWindow: z.number().positive().optional(),
     maxEvents: z.number().int().min(1).max(1_000_000).optional(),
-    retentionDays: z.number().int().min(1).max(36_500).optional(),
     maxDatabaseBytes: z.number().int().min(1_048_576).optional(),
   })
   .superRefine((config, context) => {

@@ -1,9 +1,9 @@
 import { setMaxListeners } from 'node:events'
+import type { Clock } from '../clock.ts'
 import type { DestinationConfig } from '../config/schema.ts'
+import type { Listeners } from '../listeners.ts'
 import type { Deliveries, DeliveryUpdate, DueDelivery } from '../store/deliveries.ts'
 import { FileSender } from './file.ts'
-import { Outage, type OutageParts } from './outage.ts'
-import { Pace } from './pace.ts'
 import type { AttemptResult, Sender } from './sender.ts'
 import { WebhookSender } from './webhook.ts'
 
@@ -11,8 +11,11 @@ const MAX_DELAY_MS = 60_000
 const FAULT_RETRY_MS = 5000
 /** Due deliveries that are read together. */
 const READ_AHEAD = 100
+/** So many failures in a row, each after a rest, are reported: the destination is unavailable. */
+const OUTAGE_FAILURES = 3
 
-export interface DelivererParts extends OutageParts {
+export interface DelivererParts extends Listeners {
+  clock: Clock
   queue: Pick<Deliveries, 'due' | 'settle' | 'nextDueMs'>
 }
 
@@ -26,8 +29,6 @@ export class Deliverer {
   readonly #name: string
   readonly #parts: DelivererParts
   readonly #sender: Sender
-  readonly #pace: Pace
-  readonly #outage: Outage
   readonly #stop = new AbortController()
   /** Deliveries whose attempt runs, or has a result that is not stored yet. */
   readonly #inFlight = new Map<string, DueDelivery>()
@@ -36,6 +37,8 @@ export class Deliverer {
   #results: DeliveryUpdate[] = []
   #isScheduled = false
   #cancelTimer = () => {}
+  /** Failures in a row, without those of attempts that ran beside one that has failed. */
+  #failures = 0
   /** Nothing is sent before this time of the monotonic clock. */
   #restUntilMs = Number.NEGATIVE_INFINITY
 
@@ -44,8 +47,6 @@ export class Deliverer {
     this.#parts = parts
     this.#sender =
       destination.type === 'file' ? new FileSender(destination.path) : new WebhookSender(destination)
-    this.#pace = new Pace(this.#sender.limit)
-    this.#outage = new Outage(destination.name, parts)
     // Each request in flight listens: up to 256 of them.
     setMaxListeners(0, this.#stop.signal)
   }
@@ -101,7 +102,7 @@ export class Deliverer {
   #start(): void {
     const { clock } = this.#parts
     while (clock.monotonic() >= this.#restUntilMs) {
-      const room = this.#pace.limit - this.#inFlight.size
+      const room = this.#sender.limit - this.#inFlight.size
       // Batches follow one another, so that lines do not mix.
       if (room <= 0 || (this.#sender.isBatch && this.#inFlight.size > 0)) return
       const next = this.#take(this.#sender.isBatch ? room : 1)
@@ -127,32 +128,45 @@ export class Deliverer {
     const { signal } = this.#stop
     const atMs = clock.now()
     const startMs = clock.monotonic()
-    const wasPaused = this.#pace.isPaused
     const results = await this.#sender.send(deliveries, signal)
     // An attempt that `close` has aborted does not count: the delivery stays pending.
     if (signal.aborted && results.some(({ result }) => result === 'retry')) return
     const measured = { atMs, durationMs: clock.monotonic() - startMs }
     for (const [index, delivery] of deliveries.entries()) {
       const result = results[index] ?? { result: 'retry', reason: 'no result' }
-      this.#outage.saw(result)
-      this.#pace.saw(result, delivery.eventId)
-      this.#results.push(this.#update(delivery, result, measured, wasPaused))
+      this.#saw(result, startMs)
+      this.#results.push(this.#update(delivery, result, measured))
     }
-    if (this.#pace.isPaused) this.#restUntilMs = clock.monotonic() + this.#delayMs(this.#pace.probes)
     if (signal.aborted) this.#settle()
     else this.wake()
+  }
+
+  /** After a failure, nothing is sent for a while. The rest doubles with each failure in a row. */
+  #saw(result: AttemptResult, startMs: number): void {
+    const { clock, onFault, onRecovery } = this.#parts
+    const outage = `destination ${this.#name} is unavailable`
+    if (result.result === 'retry') {
+      if (startMs < this.#restUntilMs) return
+      this.#failures++
+      this.#restUntilMs = clock.monotonic() + this.#delayMs(this.#failures)
+      if (this.#failures === OUTAGE_FAILURES) onFault(outage, new Error(result.reason))
+      return
+    }
+    // A destination that refuses an event has responded, so it is available.
+    if (this.#failures >= OUTAGE_FAILURES) onRecovery(`destination ${this.#name} is back`, outage)
+    this.#failures = 0
+    this.#restUntilMs = Number.NEGATIVE_INFINITY
   }
 
   #update(
     delivery: DueDelivery,
     result: AttemptResult,
     measured: { atMs: number; durationMs: number },
-    wasPaused: boolean,
   ): DeliveryUpdate {
     const nowMs = this.#parts.clock.now()
     const { eventId } = delivery
     const attempts = delivery.attempts + 1
-    if (result.result === 'retry' && !this.#sender.isGivenUp(delivery, attempts, nowMs, wasPaused)) {
+    if (result.result === 'retry' && !this.#sender.isGivenUp(delivery, attempts, nowMs)) {
       const { reason } = result
       const dueAtMs = nowMs + this.#delayMs(attempts)
       return {
@@ -185,6 +199,5 @@ export class Deliverer {
     } catch (cause) {
       this.#parts.onFault(`destination ${this.#name}`, cause)
     }
-    this.#sender.close()
   }
 }

@@ -35,8 +35,6 @@ export class FileSender implements Sender {
       return batch.map(() => ({ result: 'retry', reason }))
     }
   }
-
-  close(): void {}
 }
 
 async function endsMidLine(path: string): Promise<boolean> {

@@ -1,5 +1,6 @@
 import { decoded } from '../percent-decoding.ts'
 import type { EventRecord, Message } from '../record.ts'
+import { connectionReason } from './sender.ts'
 
 /** Releasing an event means sending it to another service. */
 export type Releasable = Pick<EventRecord, 'status' | 'type' | 'message'> & { sent: Message | null }
@@ -43,8 +44,6 @@ export async function releaseEvent(target: ReleaseTarget, record: Releasable): P
     await response.body?.cancel()
     return response.ok ? { released: true } : { released: false, reason: `answered ${response.status}` }
   } catch (cause) {
-    const { name, cause: inner } = cause as Error & { cause?: NodeJS.ErrnoException }
-    const reason = name === 'TimeoutError' ? 'no response in time' : (inner?.code ?? 'the connection failed')
-    return { released: false, reason }
+    return { released: false, reason: connectionReason(cause) }
   }
 }

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import { decoded } from '../percent-decoding.ts'
 
 /** Replaces credentials in records of requests, which everybody sees who may see the events. */
@@ -34,9 +34,9 @@ export function redactPath(path: string): string {
   return path.replace(/\?.*$/s, '').replace(PROJECT, `$1${REDACTED}`)
 }
 
-export function redactHeaders(request: IncomingMessage): Record<string, string> {
+export function redactHeaders(given: IncomingHttpHeaders): Record<string, string> {
   const headers: Record<string, string> = {}
-  for (const [name, value] of Object.entries(request.headers)) {
+  for (const [name, value] of Object.entries(given)) {
     if (value === undefined || name === '__proto__') continue
     const isSecret = SECRET_HEADER.test(name) && !PUBLIC_HEADERS.has(name)
     headers[name] = isSecret ? REDACTED : redactHeader(String(value))

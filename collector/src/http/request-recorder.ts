@@ -52,7 +52,7 @@ export class RequestRecorder {
       if (!isWorthIt(status)) return
       if (broken !== undefined) notes.problem = { code: broken.code, message: broken.message }
       const facts = { path, atMs, status, durationMs: this.#clock.monotonic() - startMs }
-      const write = () => this.#write(lineOf(request, notes, facts))
+      const write = () => this.#log.appendRequest(lineOf(request, notes, facts))
       if (response.headersSent || notes.handling === undefined) return write()
       // The client has closed the connection, but its events may still be written. The request is recorded with the result.
       this.#writeAfter(notes.handling, write)
@@ -79,57 +79,27 @@ export class RequestRecorder {
   /** Records a connection that sent no valid request. */
   broken(address: string, { status, code, message }: BrokenRequest): void {
     this.#counter.ended(status)
-    this.#write({
-      ...NOTHING,
-      id: this.#log.nextRequestId(),
-      atMs: this.#clock.now(),
-      address,
-      status,
-      problem: { code, message },
-    })
+    const notes = new RequestNotes(this.#log.nextRequestId(), address)
+    notes.problem = { code, message }
+    const facts = { path: '', atMs: this.#clock.now(), status, durationMs: 0 }
+    this.#log.appendRequest(lineOf(undefined, notes, facts))
   }
-
-  #write(line: NewRequest): void {
-    this.#log.appendRequest(line)
-  }
-}
-
-const NOTHING: Omit<NewRequest, 'id' | 'atMs' | 'address' | 'status' | 'problem'> = {
-  method: '',
-  path: '',
-  source: null,
-  userAgent: null,
-  library: null,
-  contentType: null,
-  contentEncoding: null,
-  bodyBytes: 0,
-  inflatedBytes: 0,
-  durationMs: 0,
-  retryCount: null,
-  events: 0,
-  accepted: 0,
-  repeated: 0,
-  fault: null,
-  headers: {},
-  body: null,
-  bodyIsCut: false,
-  answer: null,
 }
 
 // Written as one object literal: spreading several objects takes several times as long, and this runs for every request.
 function lineOf(
-  request: IncomingMessage,
+  request: IncomingMessage | undefined,
   notes: RequestNotes,
   { path, atMs, status, durationMs }: Pick<NewRequest, 'path' | 'atMs' | 'status' | 'durationMs'>,
 ): NewRequest {
-  const { headers } = request
+  const headers = request?.headers ?? {}
   const retryCount = headers['x-retry-count']
   return {
     id: notes.id ?? '',
     atMs,
     status,
     durationMs,
-    method: request.method ?? '',
+    method: request?.method ?? '',
     path: redactPath(path),
     source: notes.source,
     address: notes.address,
@@ -145,7 +115,7 @@ function lineOf(
     repeated: notes.repeated,
     problem: notes.problem,
     fault: notes.fault,
-    headers: redactHeaders(request),
+    headers: redactHeaders(headers),
     body: notes.body,
     bodyIsCut: notes.bodyIsCut,
     answer: notes.answer,

@@ -30,12 +30,6 @@ const KEEP_ALIVE_MS = 65_000
 /** Requests of a connection without an answer. Node.js would read any number, long before they can be answered. */
 const MAX_PIPELINED = 16
 
-/**
- * Connections that wait in the kernel to be accepted. More than the default of Node.js (511), because Node.js accepts only one
- * connection per turn of the event loop.
- */
-const BACKLOG = 4096
-
 export interface RunningServer {
   address: AddressInfo
   /** Stops accepting connections, gives open requests this time to finish, and then closes the remaining connections. */
@@ -132,7 +126,7 @@ export async function listen(
   })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen({ port, host, backlog: BACKLOG }, resolve)
+    server.listen({ port, host }, resolve)
   })
   server.removeAllListeners('error')
   return {

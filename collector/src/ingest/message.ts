@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { isoTime } from '../iso-time.ts'
 import type { SentDifference } from '../new-event.ts'
 import { idText, isBlank, textOrNull } from '../plain-text.ts'
 import { type EventTexts, isKind, type Kind, type Reason, textsOf, type Warning } from '../record.ts'
@@ -229,7 +228,7 @@ function correctTime(draft: Draft, envelope: Envelope, warnings: Warning[]): num
     warnings.push('timestamp')
   }
   if (given !== undefined && given !== null) draft.set('originalTimestamp', given)
-  draft.set('timestamp', original === undefined ? receivedAt : isoTime(timestampMs))
+  draft.set('timestamp', original === undefined ? receivedAt : new Date(timestampMs).toISOString())
   if (sentAt !== undefined && sentAt !== null) draft.set('sentAt', sentAt)
   return timestampMs
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts'
-import type { EventSummary } from '../record.ts'
+import type { Written } from '../store/commit.ts'
+import { statusOf } from '../store/summary.ts'
 import type { Totals } from '../store/totals.ts'
 import type { Second, Stats } from './shown-stats.ts'
 
@@ -18,11 +19,11 @@ export class StatsKeeper {
     this.#totals = totals
   }
 
-  committed(events: readonly EventSummary[]): void {
+  committed(events: readonly Written[]): void {
     if (events.length === 0) return
     const second = Math.floor(this.#clock.now() / 1000)
     const now = this.#seconds.get(second) ?? { accepted: 0, rejected: 0, repeated: 0 }
-    for (const { status } of events) now[status]++
+    for (const { reason } of events) now[statusOf(reason)]++
     this.#seconds.set(second, now)
     for (const old of this.#seconds.keys()) {
       if (old > second - SECONDS) break

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../clock.ts'
+import type { Faults } from '../faults/rules.ts'
 import { HttpProblem, SECURITY_HEADERS } from '../http/reply.ts'
-import type { Changes } from '../store/changes.ts'
+import type { Store } from '../store/store.ts'
 import type { Stats } from './stats.ts'
 
 const TICK_MS = 250
@@ -14,6 +15,14 @@ const MAX_UNREAD_BYTES = 262_144
 /** Sources in a message: those with the most events. `/api/stats` has up to 1,000. */
 const SOURCES = 50
 
+export interface StreamParts {
+  store: Pick<Store, 'changes' | 'whyNotReady'>
+  faults: Pick<Faults, 'active'>
+  clock: Clock
+  /** @param sources Maximum number of sources. */
+  stats(sources: number): Stats
+}
+
 /**
  * Server-sent events for the page: the sequence number of the newest event, and the counts, at most four times a second.
  *
@@ -22,34 +31,19 @@ const SOURCES = 50
 export class LiveStream {
   /** Identifies the process: different after every start. */
   readonly process = randomUUID()
-  readonly #stats: (sources: number) => Stats
-  /** Returns why the store is unavailable; null if it is available. */
-  readonly storeUnavailable: () => string | null
-  /** Returns the number of active faults. */
-  readonly faults: () => number
-  readonly #changes: Changes
-  readonly #clock: Clock
+  readonly #parts: StreamParts
   readonly #clients = new Set<ServerResponse>()
   readonly #unsubscribe: () => void
   #cancelTick: (() => void) | undefined
   #hasNews = false
   #ticksSinceSent = 0
 
-  constructor(
-    stats: (sources: number) => Stats,
-    storeUnavailable: () => string | null,
-    faults: () => number,
-    changes: Changes,
-    clock: Clock,
-  ) {
-    this.#stats = stats
-    this.storeUnavailable = storeUnavailable
-    this.faults = faults
-    this.#changes = changes
-    this.#clock = clock
+  constructor(parts: StreamParts) {
+    this.#parts = parts
     const noteNews = () => {
       this.#hasNews = true
     }
+    const { changes } = parts.store
     this.#unsubscribe = changes.subscribe({ committed: noteNews, changed: noteNews, cleared: noteNews })
   }
 
@@ -78,7 +72,7 @@ export class LiveStream {
   }
 
   #scheduleTick(): void {
-    this.#cancelTick = this.#clock.setTimer(() => {
+    this.#cancelTick = this.#parts.clock.setTimer(() => {
       this.#scheduleTick()
       this.#tick()
     }, TICK_MS)
@@ -95,18 +89,20 @@ export class LiveStream {
     }
   }
 
-  #message(): string {
-    const { process } = this
-    const now = new Date(this.#clock.now()).toISOString()
-    const message = {
-      ...this.#changes.state,
-      process,
-      now,
-      storeUnavailable: this.storeUnavailable(),
-      faults: this.faults(),
-      stats: this.#stats(SOURCES),
+  /** What is in a message, and in `/api/stats`, beside the counts. */
+  get state() {
+    const { store, faults, clock } = this.#parts
+    return {
+      ...store.changes.state,
+      process: this.process,
+      now: new Date(clock.now()).toISOString(),
+      storeUnavailable: store.whyNotReady(),
+      faults: faults.active,
     }
-    return `data: ${JSON.stringify(message)}\n\n`
+  }
+
+  #message(): string {
+    return `data: ${JSON.stringify({ ...this.state, stats: this.#parts.stats(SOURCES) })}\n\n`
   }
 
   close(): void {

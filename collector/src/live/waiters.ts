@@ -1,8 +1,10 @@
 import type { Clock } from '../clock.ts'
 import type { EventRecord, EventSummary } from '../record.ts'
 import { asksForDelivery, asksForStatus, type EventFilter, equals, searchOf } from '../search/filter.ts'
-import type { Search } from '../search/syntax.ts'
-import type { EventSearch } from '../store/queries/events.ts'
+import { EVERYTHING, type Search } from '../search/syntax.ts'
+import type { Changes } from '../store/changes.ts'
+import type { QueryContext } from '../store/queries/context.ts'
+import { allEvents, countEvents, type EventSearch } from '../store/queries/events.ts'
 
 /** The condition of a wait: a filter, and the number of records that must match the filter. */
 export interface WaitOptions extends EventFilter {
@@ -34,15 +36,6 @@ export class ClosedError extends Error {
   }
 }
 
-export interface WaitSource {
-  /** Sequence number of the newest record. */
-  lastSeq(): number
-  count(query: EventSearch): number
-  /** The matching records, the oldest first. */
-  records(query: EventSearch, limit: number): EventRecord[]
-  newest(limit: number): EventSummary[]
-}
-
 interface Waiter {
   query: EventSearch
   count: number
@@ -60,15 +53,25 @@ const DEFAULT_TIMEOUT_MS = 5000
 const MIN_RECORDS = 1000
 
 export class Waiters {
-  readonly #source: WaitSource
+  readonly #context: () => QueryContext
+  readonly #changes: Changes
   readonly #clock: Clock
   readonly #waiters = new Set<Waiter>()
   #isScheduled = false
   #isClosed = false
 
-  constructor(source: WaitSource, clock: Clock) {
-    this.#source = source
+  constructor(context: () => QueryContext, changes: Changes, clock: Clock) {
+    this.#context = context
+    this.#changes = changes
     this.#clock = clock
+  }
+
+  get size(): number {
+    return this.#waiters.size
+  }
+
+  #count(query: EventSearch): number {
+    return countEvents(this.#context(), query)
   }
 
   /**
@@ -86,11 +89,12 @@ export class Waiters {
       : { kind: 'and', parts: [given, equals('status', 'accepted')] }
     const query: EventSearch = { search, after }
     // This throws for a search that cannot be read, even if there are no events.
-    const found = this.#source.count(query)
+    const found = this.#count(query)
     if (this.#isClosed || signal?.aborted) throw new ClosedError()
-    const seen = this.#source.lastSeq()
+    const seen = this.#changes.state.lastSeq
     if (found < count) await this.#untilEnough({ query, count, found, seen }, options, timeout, signal)
-    return this.#source.records(query, Math.max(count, MIN_RECORDS))
+    const limit = Math.max(count, MIN_RECORDS)
+    return allEvents(this.#context(), { ...query, order: 'oldest', limit })
   }
 
   #untilEnough(
@@ -130,10 +134,10 @@ export class Waiters {
   /** Counts the records since the last look. */
   #look(waiter: Waiter): void {
     const { query, isOfDelivery } = waiter
-    const lastSeq = this.#source.lastSeq()
+    const lastSeq = this.#changes.state.lastSeq
     try {
-      if (isOfDelivery || lastSeq < waiter.seen) waiter.found = this.#source.count(query)
-      else if (lastSeq > waiter.seen) waiter.found += this.#source.count({ ...query, newerThan: waiter.seen })
+      if (isOfDelivery || lastSeq < waiter.seen) waiter.found = this.#count(query)
+      else if (lastSeq > waiter.seen) waiter.found += this.#count({ ...query, newerThan: waiter.seen })
     } catch (cause) {
       return waiter.fail(cause)
     }
@@ -167,7 +171,7 @@ export class Waiters {
     timeoutMs: number,
   ): WaitTimeoutError {
     const wanted = `${count} records matching ${JSON.stringify(filter)}`
-    const arrived = described(this.#source.newest(5))
+    const arrived = described(allEvents(this.#context(), { search: EVERYTHING, order: 'newest', limit: 5 }))
     return new WaitTimeoutError(`waited ${timeoutMs} ms for ${wanted}, found ${found}; ${arrived}`, found)
   }
 }

@@ -42,11 +42,6 @@ export class PlanError extends Error {
   }
 }
 
-export interface LoadedPlan {
-  plan: TrackingPlan
-  file: TrackingPlanFile
-}
-
 /** @throws PlanError for an unknown key or an invalid schema. The message names the event of the schema. */
 export class TrackingPlan {
   readonly title: string
@@ -148,12 +143,10 @@ function violation(root: string, { instancePath, keyword, message, params }: Err
 }
 
 /**
- * The `file` of the result can be sent to another thread, which creates its own plan from it.
- *
  * @throws PlanError with a message of one line when the file cannot be read, is not JSON, or has an invalid schema. If the file
  * can be read, the message has the line and column of the mistake.
  */
-export function loadPlan(path: string): LoadedPlan {
+export function loadPlan(path: string): TrackingPlan {
   let text: string
   try {
     text = readFileSync(path, 'utf8')
@@ -162,7 +155,7 @@ export function loadPlan(path: string): LoadedPlan {
   }
   const file = parse(text, path)
   try {
-    return { file, plan: new TrackingPlan(file) }
+    return new TrackingPlan(file)
   } catch (cause) {
     if (!(cause instanceof PlanError)) throw cause
     const { line, column } = positionOf(text, cause.path)

@@ -1,10 +1,8 @@
-import type { EventSummary } from '../record.ts'
-import { type Cursor, cursorOf } from './cursor.ts'
-import type { NewRequest } from './new-request.ts'
+import type { Written } from './commit.ts'
 
 /** The state of the stored events, as pages and scripts see it. */
 export interface ChangeState {
-  head: Cursor
+  head: string
   /** Sequence number of the newest event ever stored. */
   lastSeq: number
   /** Changes when all data are deleted, and differs from that of every earlier file. */
@@ -15,7 +13,7 @@ export interface ChangeState {
 
 export interface ChangeListener {
   /** Events and requests were committed. */
-  committed?(events: readonly EventSummary[], requests: readonly NewRequest[]): void
+  committed?(events: readonly Written[]): void
   /** Stored events have changed or were deleted. */
   changed?(): void
   /** All data were deleted. */
@@ -32,7 +30,7 @@ export class Changes {
   }
 
   get state(): ChangeState {
-    return { head: cursorOf(this.#state.lastSeq), ...this.#state }
+    return { head: String(this.#state.lastSeq), ...this.#state }
   }
 
   /** Returns a function that removes the listener. */
@@ -41,10 +39,9 @@ export class Changes {
     return () => this.#listeners.delete(listener)
   }
 
-  committed(events: readonly EventSummary[], requests: readonly NewRequest[]): void {
-    const last = events.at(-1)?.seq
-    if (last !== undefined) this.#state.lastSeq = last
-    for (const listener of this.#listeners) listener.committed?.(events, requests)
+  committed(events: readonly Written[]): void {
+    this.#state.lastSeq += events.length
+    for (const listener of this.#listeners) listener.committed?.(events)
   }
 
   changed(): void {

@@ -1,12 +1,11 @@
 import type { NewEvent } from '../new-event.ts'
-import { type DestinationOutcome, type EventSummary, type Reason, TEXT_NAMES } from '../record.ts'
+import { type Reason, TEXT_NAMES } from '../record.ts'
 import type { Database } from './database.ts'
 import { type NewRequest, requestRow } from './new-request.ts'
 import type { Persons } from './persons.ts'
 import { isSameContent } from './same-content.ts'
 import { EVENT_COLUMNS } from './schema.ts'
 import type { SqlValue } from './sql.ts'
-import { outcome, summaryOf } from './summary.ts'
 
 const INSERT_EVENT = `INSERT INTO event (seq, ${EVENT_COLUMNS.join(', ')}) VALUES (?, ${EVENT_COLUMNS.map(() => '?').join(', ')})`
 const INSERT_DELIVERY =
@@ -21,12 +20,18 @@ export interface CommitParts {
   dedupWindowMs: number
 }
 
+/** What is known of an event that was written. */
+export interface Written extends Pick<NewEvent, 'source' | 'kind'> {
+  seq: number
+  reason: Reason | null
+}
+
 /** Writes events, in a transaction of the caller. Returns the result of each, in order. */
 export function writeEvents(
   { database, persons, dedupWindowMs }: CommitParts,
   events: readonly NewEvent[],
   firstSeq: number,
-): EventSummary[] {
+): Written[] {
   return events.map((event, index) => {
     const seq = firstSeq + index
     const { userId, anonymousId, receivedAtMs } = event
@@ -35,15 +40,11 @@ export function writeEvents(
     if (event.kind === 'alias' && reason === null && userId !== null && event.name !== null)
       persons.alias(userId, event.name)
     database.runText(INSERT_EVENT, seq, ...valuesOf(event, reason, person))
-    const destinations: DestinationOutcome[] = []
-    if (reason === null) {
-      for (const { destination, skippedBecause = null } of event.deliveries) {
-        const state = skippedBecause === null ? 'pending' : 'skipped'
-        database.runText(INSERT_DELIVERY, seq, destination, receivedAtMs, state, skippedBecause)
-        destinations.push(outcome({ destination, state, reason: skippedBecause, attempts: 0 }))
-      }
+    for (const { destination, skippedBecause = null } of reason === null ? event.deliveries : []) {
+      const state = skippedBecause === null ? 'pending' : 'skipped'
+      database.runText(INSERT_DELIVERY, seq, destination, receivedAtMs, state, skippedBecause)
     }
-    return summaryOf(seq, reason, event, destinations)
+    return { seq, source: event.source, kind: event.kind, reason }
   })
 }
 

@@ -1,4 +1,4 @@
-import { caseVariants } from '../search/meanings.ts'
+import { caseVariants, isPlace, MAX_UNCLEAR } from '../search/meanings.ts'
 import { type Comparison, type Search, SearchSyntaxError, type Value } from '../search/syntax.ts'
 import { parseTime } from '../search/time.ts'
 import { allOf, anyOf, raw, type Sql, sql } from './sql.ts'
@@ -113,8 +113,10 @@ function valueCondition(path: string, operator: string, value: Value): Sql {
   const asText = sql`(${found} ${raw(operator)} ${text} AND ${type} = 'text')`
   const number = value.isQuoted ? undefined : numberIn(text)
   if (number !== undefined) {
-    const asNumber = sql`(${found} ${raw(operator)} ${number} AND ${type} IN ('integer', 'real'))`
-    return operator === '=' ? anyOf([asNumber, asText]) : asNumber
+    // One look at the message: most have another value there. The type of `true` and `false` is another one too.
+    if (operator === '=')
+      return sql`(${found} IN (${number}, ${text}) AND ${type} IN ('integer', 'real', 'text'))`
+    return sql`(${found} ${raw(operator)} ${number} AND ${type} IN ('integer', 'real'))`
   }
   const isLiteral = !value.isQuoted && operator === '=' && ['true', 'false', 'null'].includes(text)
   return isLiteral ? anyOf([asText, sql`${type} = ${text}`]) : asText
@@ -129,14 +131,11 @@ function jsonPaths([root = '', ...keys]: readonly string[]): string[] {
   return [...paths].map((steps) => `$.${label(root)}${steps}`)
 }
 
-/** Of several whole numbers in a path, only the first few are tried as keys too. */
-const MAX_UNCLEAR = 3
-
 function stepsOf(keys: readonly string[]): string[] {
   let unclear = 0
   return keys.reduce<string[]>(
     (paths, key) => {
-      const mayBePlace = /^\d{1,6}$/.test(key)
+      const mayBePlace = isPlace(key)
       if (mayBePlace) unclear++
       const steps = mayBePlace ? [`[${key}]`] : []
       if (!mayBePlace || unclear <= MAX_UNCLEAR) steps.push(`.${label(key)}`)

@@ -1,6 +1,3 @@
-import type { FoundField } from '../catalogue/infer.ts'
-import type { EventSchema } from '../catalogue/samples.ts'
-import type { JsonSchema } from '../catalogue/schema.ts'
 import type { Help, Severity } from '../help.ts'
 import type { EventRecord, EventSummary, Message, Violation } from '../record.ts'
 import type { NewRequest } from './new-request.ts'
@@ -10,10 +7,6 @@ interface Page {
   next: string | null
   /** Cursor of the newest event or request when the page was read. */
   head: string
-  /** Always true: an answer is whole. */
-  isComplete: boolean
-  /** Always null. */
-  searchedTo: string | null
 }
 
 export interface EventsPage extends Page {
@@ -102,7 +95,6 @@ export interface UserEntry {
 export interface UsersPage {
   users: UserEntry[]
   next: string | null
-  isComplete: boolean
 }
 
 export interface UserLink {
@@ -134,7 +126,6 @@ export interface UserDetail {
   more: { traits: number; changes: number; groups: number }
   events: EventSummary[]
   next: string | null
-  isComplete: boolean
 }
 
 export interface DestinationState {
@@ -155,48 +146,6 @@ export interface DestinationState {
     attempts: number
     at: string | null
   }>
-}
-
-export interface CatalogueEntry {
-  key: string
-  type: string
-  name: string
-  count: number
-  accepted: number
-  /** Without `repeated`, the harmless duplicates. */
-  rejected: number
-  repeated: number
-  firstSeen: string
-  lastSeen: string
-  sources: Array<{ name: string; count: number }>
-  sparkline: number[]
-  /** Number of newest events from which the next two counts come; with 0, they are null. */
-  sampled: number
-  properties: number | null
-  inconsistent: number | null
-  /** Events that violate the plan, of all. */
-  violations: number
-  isPlanned: boolean | null
-  q: string
-}
-
-export interface Catalogue {
-  entries: CatalogueEntry[]
-  plan: { title: string; events: number; unseen: string[] } | null
-  sampled: number
-  isComplete: boolean
-}
-
-export interface InferredSchemas {
-  schemas: EventSchema[]
-  /** Whether there are no more entries than these. */
-  isComplete: boolean
-}
-
-export interface CatalogueDetail extends CatalogueEntry {
-  fields: FoundField[]
-  example: EventRecord | null
-  schema: JsonSchema
 }
 
 export interface Step {
@@ -228,7 +177,6 @@ export interface Overview {
   losses: Loss[]
   /** `repeated`: the events that were left out because the same event was stored before. */
   series: Array<{ at: string; accepted: number; rejected: number; repeated: number }>
-  isComplete: boolean
 }
 
 export interface Problem extends Help {
@@ -243,5 +191,4 @@ export interface Problem extends Help {
 
 export interface Problems {
   problems: Problem[]
-  isComplete: boolean
 }

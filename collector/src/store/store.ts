@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import type { NewEvent } from '../new-event.ts'
-import type { EventSummary } from '../record.ts'
 import { Changes } from './changes.ts'
-import { writeEvents, writeRequests } from './commit.ts'
+import { type Written, writeEvents, writeRequests } from './commit.ts'
 import { numbersOf } from './cursor.ts'
 import { cannotOpen, DAMAGED, Database, isDamage } from './database.ts'
 import { Deliveries } from './deliveries.ts'
@@ -11,7 +10,6 @@ import type { NewRequest } from './new-request.ts'
 import { Persons } from './persons.ts'
 import { among, raw, type Sql, sql } from './sql.ts'
 import { storedJson } from './stored-message.ts'
-import type { TokenKey, TokenMemory } from './token-memory.ts'
 import { Totals } from './totals.ts'
 
 /** Events of one commit, which blocks the event loop. */
@@ -32,7 +30,6 @@ const TRIM_TO = 0.95
 
 const DEFAULT_KEEP = 100_000
 const DEFAULT_MAX_BYTES = 2 * 1024 ** 3
-const DAY_MS = 86_400_000
 
 export interface StoreOptions {
   /** A file path, or `:memory:`. */
@@ -48,15 +45,20 @@ export interface StoreOptions {
   keep?: number | undefined
   /** Bytes of the file; default 2 GB. Beyond them, the oldest events are deleted. */
   maxBytes?: number | undefined
-  /** Undefined = events of any age are kept. */
-  retentionDays?: number | undefined
   /** Undefined = a messageId is remembered as long as its event is stored. */
   dedupWindowSeconds?: number | undefined
 }
 
+/** The key that signs access tokens. */
+export interface TokenKey {
+  id: string
+  /** In Base64. */
+  secret: string
+}
+
 interface Append {
   events: readonly NewEvent[]
-  resolve(summaries: EventSummary[]): void
+  resolve(written: Written[]): void
   reject(cause: unknown): void
 }
 
@@ -65,7 +67,7 @@ interface Append {
  *
  * Everything that was appended in a turn of the event loop is written in one transaction, and each `append` resolves after it.
  */
-export class Store implements TokenMemory {
+export class Store {
   readonly database: Database
   readonly persons: Persons
   readonly changes: Changes
@@ -145,7 +147,7 @@ export class Store implements TokenMemory {
    * Resolves with the result of each event, in order, once the events are stored. Rejects when they cannot be; then none of them is
    * stored.
    */
-  append(events: readonly NewEvent[]): Promise<EventSummary[]> {
+  append(events: readonly NewEvent[]): Promise<Written[]> {
     if (this.#isClosed) return Promise.reject(new Error('the store is closed'))
     if (events.length === 0) return Promise.resolve([])
     if (this.#waitingEvents > MAX_WAITING)
@@ -211,10 +213,10 @@ export class Store implements TokenMemory {
     const { database, persons } = this
     const dedupWindowMs = (this.#options.dedupWindowSeconds ?? Number.POSITIVE_INFINITY) * 1000
     const events = group.flatMap((one) => one.events)
-    let summaries: EventSummary[]
+    let written: Written[]
     try {
       this.#requireSameFile()
-      summaries = database.transaction(() => {
+      written = database.transaction(() => {
         writeRequests(database, requests)
         return writeEvents({ database, persons, dedupWindowMs }, events, this.#lastSeq + 1)
       })
@@ -227,16 +229,16 @@ export class Store implements TokenMemory {
       throw cause
     }
     this.#lastSeq += events.length
-    for (const { source, type, reason } of summaries) this.totals.count(source, type, reason, 1)
+    for (const { source, kind, reason } of written) this.totals.count(source, kind, reason, 1)
     this.totals.requests += requests.length
     this.totals.refused += requests.filter(({ status }) => status >= 400).length
     this.#bytesSinceCheck += events.reduce((sum, { body }) => sum + (body?.length ?? 0), 0)
     let start = 0
     for (const { events: own, resolve } of group) {
-      resolve(summaries.slice(start, start + own.length))
+      resolve(written.slice(start, start + own.length))
       start += own.length
     }
-    this.changes.committed(summaries, requests)
+    this.changes.committed(written)
     this.#trim()
   }
 
@@ -254,7 +256,6 @@ export class Store implements TokenMemory {
         const { usedBytes } = this.database
         const share = (usedBytes - TRIM_TO * this.#maxBytes) / usedBytes
         if (usedBytes > this.#maxBytes) this.#deleteOldest(Math.ceil(this.totals.events * share))
-        this.#deleteExpired()
       }
       this.#trimRequests(slack)
     } catch (cause) {
@@ -267,12 +268,6 @@ export class Store implements TokenMemory {
       sql`SELECT seq AS value FROM event ORDER BY seq LIMIT 1 OFFSET ${count - 1}`,
     )
     if (last > 0) this.#delete(sql`seq <= ${last}`)
-  }
-
-  #deleteExpired(): void {
-    const { retentionDays, clock } = this.#options
-    if (retentionDays === undefined) return
-    this.#delete(sql`received_at < ${clock.now() - retentionDays * DAY_MS}`)
   }
 
   #trimRequests(slack: number): void {
@@ -360,6 +355,7 @@ export class Store implements TokenMemory {
     }
   }
 
+  /** Undefined if no key has been written yet, or if it cannot be read. */
   readKey(): TokenKey | undefined {
     const row = this.database.get<{ value: string }>(sql`SELECT value FROM meta WHERE key = 'token_key'`)
     return storedJson<TokenKey | undefined>(row?.value ?? null, undefined)
@@ -369,6 +365,7 @@ export class Store implements TokenMemory {
     this.#setMeta('token_key', JSON.stringify(key))
   }
 
+  /** Returns false if this assertion was used before and has not expired. */
   useAssertion(jti: string, expiresAtMs: number, nowMs: number): boolean {
     return this.database.transaction(() => {
       this.database.run(sql`DELETE FROM assertion WHERE expires_at < ${nowMs}`)

@@ -1,5 +1,3 @@
-import { isoTime } from '../iso-time.ts'
-import type { NewEvent } from '../new-event.ts'
 import {
   type DestinationOutcome,
   type EventStatus,
@@ -39,32 +37,6 @@ export function statusOf(reason: string | null): EventStatus {
 
 function kindOf(value: string | null): EventSummary['type'] {
   return isKind(value) || value === 'batch' ? value : null
-}
-
-/** The summary of an event that has just been written, without a preview. */
-export function summaryOf(
-  seq: number,
-  reason: Reason | null,
-  event: NewEvent,
-  destinations: DestinationOutcome[],
-): EventSummary {
-  const summary: EventSummary = {
-    id: String(seq),
-    seq,
-    request: event.requestId ?? null,
-    receivedAt: event.receivedAt,
-    timestamp: isoTimeOf(event.timestampMs),
-    source: event.source,
-    status: statusOf(reason),
-    reason,
-    type: event.kind,
-    ...textsOf((field) => event[field]),
-    preview: [],
-    violations: event.violations?.length ?? 0,
-    destinations,
-  }
-  if (event.warnings !== undefined && event.warnings.length > 0) summary.warnings = [...event.warnings]
-  return summary
 }
 
 export interface EventRow extends Record<TextColumn, string | null> {
@@ -116,7 +88,7 @@ function failedFirst(one: DestinationOutcome, other: DestinationOutcome): number
 
 /** A time that a `Date` cannot represent becomes 1970-01-01. */
 function isoTimeOf(timeMs: number): string {
-  return isoTime(Math.abs(timeMs) <= MAX_DATE_MS ? timeMs : 0)
+  return new Date(Math.abs(timeMs) <= MAX_DATE_MS ? timeMs : 0).toISOString()
 }
 
 /** The first scalar values of `properties` and `traits`, so that people can recognise the event in a list. */

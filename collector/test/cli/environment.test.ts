@@ -5,7 +5,7 @@ import { createProgram } from '../../src/cli/program.ts'
 /** The program with these arguments and the settings of the environment. */
 const newProgram = (environment: Record<string, string>, ...args: string[]) => {
   const nothing = async () => 0
-  const commands = { collect: nothing, tail: nothing, keygen: nothing, check: nothing, healthcheck: nothing }
+  const commands = { collect: nothing, tail: nothing, keygen: nothing, check: nothing }
   const program = createProgram(commands, () => {})
   const given = { ...environment }
   prepareEnvironment(program, given)
@@ -61,7 +61,7 @@ test('every option but --help and --version has a variable', () => {
   expect(variables.filter((isThere) => !isThere)).toHaveLength(1)
 })
 
-test.each([['--port=1'], ['--port', '1'], ['healthcheck', '--port', '1'], ['--port', '1', 'healthcheck']])(
+test.each([['--port=1'], ['--port', '1'], ['check', '--port', '1'], ['--port', '1', 'check']])(
   'an option wins over the environment: %s %s %s',
   (...args) => {
     expect(read({ TRACKPOST_COLLECTOR_PORT: '2' }, ...args)).toEqual({ port: 1 })

@@ -157,7 +157,7 @@ test('the catalogue shows types with their share, marks inconsistent ones, and c
   await page.getByRole('link', { name: /Order Completed/ }).click()
   const total = panel(page).locator('.fields tr.inconsistent', { hasText: 'total' })
   await total.getByRole('link', { name: /67%/ }).waitFor()
-  await panel(page).getByText('from the newest 3 accepted events').waitFor()
+  await panel(page).getByText('Of 3 accepted events').waitFor()
   await total.getByRole('link', { name: 'string 33%' }).click()
   await panel(page).locator('.json', { hasText: '3.00' }).waitFor()
 
@@ -245,7 +245,6 @@ test('of a destination that is turned off, no next attempt is shown', async () =
     type: 'webhook',
     target: 'http://127.0.0.1:9/',
     isEnabled: true,
-    warning: null,
     pending: 7,
     delivered: 0,
     failed: 0,

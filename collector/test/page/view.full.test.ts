@@ -152,7 +152,7 @@ test('a request for users never exceeds the limit of the collector', async () =>
   await page.route('**/api/users?*', (route) => {
     limits.push(Number(new URL(route.request().url()).searchParams.get('limit')))
     const user = { id: 'a', userId: 'a', anonymousId: null, count: 1, lastSeen: '2026-05-17T09:30:00Z' }
-    return route.fulfill({ json: { users: [user], next: '1', isComplete: true } })
+    return route.fulfill({ json: { users: [user], next: '1' } })
   })
   await page.goto(`${collector.url}/#/users`)
   const more = page.getByRole('button', { name: 'Show more' })

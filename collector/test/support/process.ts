@@ -8,20 +8,13 @@ import { onTestFinished } from 'vitest'
 
 export const launcher = fileURLToPath(new URL('../../bin/trackpost-collector.js', import.meta.url))
 
-export interface Line {
-  time: string
-  level: string
-  message: string
-  [field: string]: unknown
-}
-
 /** A collector in a process of its own, from its start. */
 export interface Started {
   child: ChildProcess
   /** Its address, as soon as it listens. */
   listens: Promise<string>
   /** Lines of the log so far. */
-  lines: Line[]
+  lines: string[]
   stderr(): string
   /** Exit code and signal; resolves when all output has been read. */
   ended: Promise<[code: number | null, signal: string | null]>
@@ -60,14 +53,14 @@ export function launch(args: readonly string[], added: Record<string, string> = 
   return child
 }
 
-/** Starts a collector that logs JSON. The caller ends it. */
+/** Starts a collector. The caller ends it. */
 export function startUnowned(
   args: readonly string[],
   added: Record<string, string> = {},
   cwd?: string,
 ): Started {
-  const child = spawnCommand([...args, '--log-format', 'json'], added, cwd)
-  const lines: Line[] = []
+  const child = spawnCommand(args, added, cwd)
+  const lines: string[] = []
   let rest = ''
   let stderr = ''
   child.stderr.on('data', (chunk) => {
@@ -79,17 +72,16 @@ export function startUnowned(
       rest += chunk
       const complete = rest.split('\n')
       rest = complete.pop() ?? ''
-      lines.push(...complete.map((line) => JSON.parse(line) as Line))
-      // Lines about problems may come before the line that has the address.
-      const first = lines.find((line) => line['url'] !== undefined)
-      if (first !== undefined) resolve(String(first['url']))
+      lines.push(...complete)
+      const url = / listens on (\S+),/.exec(lines.join('\n'))?.[1]
+      if (url !== undefined) resolve(url)
     })
     child.once('close', () => reject(new Error(`ended before it listened: ${stderr}`)))
   })
   return { child, listens, lines, stderr: () => stderr, ended }
 }
 
-/** Starts a collector that logs JSON, kills it when the test ends, and resolves when it listens. */
+/** Starts a collector, kills it when the test ends, and resolves when it listens. */
 export async function start(
   args: readonly string[],
   added: Record<string, string> = {},

@@ -43,11 +43,9 @@ export function MoreMenu() {
         />
         <Button onClick={() => (isHelping.value = true)}>Keyboard and search</Button>
         <hr />
-        {known?.canDelete !== false && (
-          <Button id="clear" class="danger-text" onClick={() => (isForgetting.value = true)}>
-            Delete all events…
-          </Button>
-        )}
+        <Button id="clear" class="danger-text" onClick={() => (isForgetting.value = true)}>
+          Delete all events…
+        </Button>
         {known?.needsToken === true && <Button onClick={logOut}>Log out</Button>}
         {known !== undefined && (
           <p class="menu-text">

@@ -1,5 +1,4 @@
 import { type Signal, useSignal } from '@preact/signals'
-import { about } from '../lib/basics.ts'
 import { deleteEvents, linesOf, MAX_CHOSEN, matchingIds } from '../lib/chosen.ts'
 import type { Feed, Question } from '../lib/feed.ts'
 import { count, plural } from '../lib/format.ts'
@@ -90,7 +89,7 @@ function useDeletion(
   }
   const number = Math.min(matching.value ?? 0, MAX_CHOSEN)
   return {
-    button: about.value?.canDelete !== false && (
+    button: (
       <Button class="danger-text" onClick={ask}>
         Delete…
       </Button>

@@ -1,14 +1,10 @@
+import type { CatalogueDetail } from '../../../src/catalogue/answer.ts'
 // The responses of the collector's API: see docs/api.md. Those of a query are imported from the store.
 import type { Stats } from '../../../src/live/shown-stats.ts'
 import type { EventRecord, EventSummary } from '../../../src/record.ts'
-import type {
-  CatalogueDetail,
-  DestinationState,
-  EventsPage,
-  Problem,
-  RequestsPage,
-} from '../../../src/store/query-results.ts'
+import type { DestinationState, EventsPage, Problem, RequestsPage } from '../../../src/store/query-results.ts'
 
+export type { Catalogue, CatalogueEntry } from '../../../src/catalogue/answer.ts'
 export type { Change, ChangesAnswer as Comparison, ChangesReply } from '../../../src/changes/answer.ts'
 export type { FaultRule, FaultState } from '../../../src/faults/rules.ts'
 export type {
@@ -18,8 +14,6 @@ export type {
   Message,
 } from '../../../src/record.ts'
 export type {
-  Catalogue,
-  CatalogueEntry,
   EventDetail as EventDetails,
   Loss,
   Overview,
@@ -50,10 +44,6 @@ export interface About {
   hasPlan: boolean
   releaseTo: string | null
   maxEvents: number | null
-  canInjectFaults: boolean
-  canDelete: boolean
-  /** Whether the user may deliver events again, retry and release. */
-  canAct: boolean
   needsToken: boolean
 }
 
@@ -72,8 +62,6 @@ export interface Destination extends DestinationState {
   type: string
   target: string
   isEnabled: boolean
-  /** Why the events of this destination are not delivered, in one sentence; null if no fault is known. */
-  warning: string | null
 }
 
 export interface Reasons {

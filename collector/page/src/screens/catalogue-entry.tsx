@@ -48,7 +48,7 @@ export function EntryPanel({ entryKey }: { entryKey: string }) {
           <Facts entry={entry} />
           <section class="panel-section">
             <h3>Properties</h3>
-            <p class="soft">Inferred from the newest {plural(entry.sampled, 'accepted event')}.</p>
+            <p class="soft">Of {plural(entry.accepted, 'accepted event')}; values of the newest.</p>
             {entry.fields.length === 0 ? <p>No properties.</p> : <Fields entry={entry} />}
           </section>
           {entry.example?.message && (

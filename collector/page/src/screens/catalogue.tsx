@@ -66,12 +66,6 @@ export function CatalogueScreen() {
               isStale={query.isStale}
             />
           )}
-          {data !== undefined && data.entries.length > 0 && (
-            <p class="under-table">
-              The types of properties are inferred from {plural(data.sampled, 'accepted event')}, the newest
-              of each name.
-            </p>
-          )}
         </div>
       }
       panel={key !== undefined && <EntryPanel entryKey={key} />}
@@ -174,7 +168,7 @@ function EntryTable({ entries, current, hasPlan, isStale }: TableProps) {
             <td class="number">{shortCount(entry.count)}</td>
             <td class="number bad-text">{entry.rejected > 0 && shortCount(entry.rejected)}</td>
             <td>
-              {entry.properties ?? <span title="No event was sampled">–</span>}
+              {entry.properties ?? <span title="No event was accepted">–</span>}
               {entry.inconsistent !== null && entry.inconsistent > 0 && (
                 <>
                   {' '}

@@ -4,7 +4,6 @@ import { attempt, Button, Choice, Nothing, Pill, QueryState, Text, type Tone } f
 import { Menu } from '../components/menu.tsx'
 import { Screen } from '../components/screen.tsx'
 import { collectorBase } from '../lib/as-code.ts'
-import { about } from '../lib/basics.ts'
 import { count, dateAndTime, plural } from '../lib/format.ts'
 import { sendJson } from '../lib/http.ts'
 import { go, href, hrefWith, route } from '../lib/router.ts'
@@ -34,7 +33,7 @@ export function ChangesScreen() {
     <Screen
       title="Changes"
       state={comparison && <p role="status">{totalsInWords(comparison)}</p>}
-      actions={about.value?.canAct !== false && <MarkDeploy onDone={query.reload} />}
+      actions={<MarkDeploy onDone={query.reload} />}
       tools={data !== undefined && <Sides data={data} onDone={query.reload} />}
     >
       <QueryState query={query} />
@@ -162,7 +161,7 @@ function Sides({ data: { deploys, versions, comparison }, onDone }: { data: Chan
           ))}
         </Select>
       )}
-      {deploy !== undefined && !isOfVersions && about.value?.canAct !== false && (
+      {deploy !== undefined && !isOfVersions && (
         <Button class="quiet" onClick={remove}>
           Remove this mark
         </Button>

@@ -11,7 +11,7 @@ import {
   type Tone,
 } from '../components/basics.tsx'
 import { Screen } from '../components/screen.tsx'
-import { capitalised, count, plural, rate, share } from '../lib/format.ts'
+import { count, plural, rate, share } from '../lib/format.ts'
 import { sendJson } from '../lib/http.ts'
 import { clockMs } from '../lib/live.ts'
 import { href } from '../lib/router.ts'
@@ -47,8 +47,7 @@ export function DestinationsScreen() {
   )
 }
 
-function stateOf({ warning, isEnabled, pending, lastError, failed, delivered }: Destination): [Tone, string] {
-  if (warning !== null) return ['bad', 'not delivering everything']
+function stateOf({ isEnabled, pending, lastError, failed, delivered }: Destination): [Tone, string] {
   if (!isEnabled) return ['plain', 'turned off']
   if (pending > 0 && lastError !== null) return ['warn', 'trying again']
   if (pending > 0) return ['info', 'delivering']
@@ -59,8 +58,7 @@ function stateOf({ warning, isEnabled, pending, lastError, failed, delivered }: 
 
 function DestinationCard({ destination, onDone }: { destination: Destination; onDone(): void }) {
   const isBusy = useSignal(false)
-  const { name, type, target, warning, pending, delivered, failed, skipped, lastError, failures } =
-    destination
+  const { name, type, target, pending, delivered, failed, skipped, lastError, failures } = destination
   const hasWork = pending + failed > 0
   const [tone, state] = stateOf(destination)
   const term = termFor('destination', name)
@@ -98,7 +96,6 @@ function DestinationCard({ destination, onDone }: { destination: Destination; on
         </Button>
       </div>
       <div class="sheet">
-        {warning !== null && <p class="bad-text">{capitalised(warning)}.</p>}
         <dl class="figures">
           {numbers.map(([title, number, delivery]) => (
             <Figure

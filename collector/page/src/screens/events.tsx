@@ -14,7 +14,7 @@ import {
 import { ExportMenu } from '../components/list-tools.tsx'
 import { ListActions, PickBox, PickedBar, pick } from '../components/picked.tsx'
 import { EXAMPLE_FROM, SearchLine } from '../components/search-line.tsx'
-import { about, codeInWords, helpFor, reasonCodes, warningCodes } from '../lib/basics.ts'
+import { codeInWords, helpFor, reasonCodes, warningCodes } from '../lib/basics.ts'
 import { Feed } from '../lib/feed.ts'
 import { type Filter, filterTerm } from '../lib/filters.ts'
 import { latest } from '../lib/live.ts'
@@ -70,7 +70,6 @@ export function EventsScreen() {
   ]
   // Without a filter, the menu of the page deletes everything.
   const isFiltered = Object.keys(question).length > 0
-  const hasActions = about.value?.canDelete !== false
   const hidden = new Set([KIND, SOURCE, STATUS].flatMap((filter) => filterTerm(line, filter)?.index ?? []))
   const filters = { line, setLine }
   return (
@@ -102,7 +101,7 @@ export function EventsScreen() {
       actions={
         <>
           <ExportMenu question={question} />
-          {isFiltered && hasActions && <ListActions feed={feed} question={question} />}
+          {isFiltered && <ListActions feed={feed} question={question} />}
         </>
       }
       tools={(width) => (

@@ -2,7 +2,7 @@ import { Ago, attempt, Button, Fact, HTTPStatus, Pill, Text } from '../component
 import { copy } from '../components/copy.tsx'
 import { Panel } from '../components/side-panel.tsx'
 import { asCurlRequest, collectorBase } from '../lib/as-code.ts'
-import { about, codeInWords, helpFor } from '../lib/basics.ts'
+import { codeInWords, helpFor } from '../lib/basics.ts'
 import { bytes, capitalised, dateAndTime, duration, plural } from '../lib/format.ts'
 import { sendJson } from '../lib/http.ts'
 import { go, href, hrefWith } from '../lib/router.ts'
@@ -83,7 +83,7 @@ function Actions({ request }: { request: RequestDetails }) {
   return (
     <p class="actions">
       {curl !== undefined && <Button onClick={() => copy(curl, 'curl command')}>Copy as curl</Button>}
-      {curl !== undefined && about.value?.canAct !== false && <Button onClick={send}>Send again</Button>}
+      {curl !== undefined && <Button onClick={send}>Send again</Button>}
       {curl === undefined && <span class="soft">Only the beginning of the body was kept.</span>}
     </p>
   )

@@ -1,6 +1,6 @@
 import type { DestinationOutcome, EventRecord, EventSummary } from '../../record.ts'
 import type { Search } from '../../search/syntax.ts'
-import { type Cursor, type CursorOrSeq, cursorOf, seqOf } from '../cursor.ts'
+import type { Cursor } from '../cursor.ts'
 import { eventCondition } from '../event-condition.ts'
 import type { EventsPage } from '../query-results.ts'
 import { allOf, among, raw, type Sql, sql, type TimeRange, within } from '../sql.ts'
@@ -14,7 +14,7 @@ const MAX_PAGE_CHARACTERS = 2 * 1024 * 1024
 export interface EventSearch extends TimeRange {
   search: Search
   /** The limit itself is excluded. */
-  after?: CursorOrSeq | undefined
+  after?: Cursor | number | undefined
   /** A further limit: only events with a greater sequence number. */
   newerThan?: number
 }
@@ -26,11 +26,11 @@ export interface Paging {
   cursor?: Cursor | undefined
 }
 
-/** @throws SearchSyntaxError when the search has an invalid value for a field; CursorError when a cursor is invalid. */
+/** @throws SearchSyntaxError when the search has an invalid value for a field. */
 export function conditionOfSearch({ nowMs }: QueryContext, query: EventSearch): Sql {
   const { search, after, newerThan } = query
   return allOf([
-    ...(after === undefined ? [] : [sql`seq > ${seqOf(after)}`]),
+    ...(after === undefined ? [] : [sql`seq > ${Number(after)}`]),
     ...(newerThan === undefined ? [] : [sql`seq > ${newerThan}`]),
     within('received_at', query),
     eventCondition(search, nowMs),
@@ -43,7 +43,7 @@ export function listEvents(
 ): EventsPage {
   const { order, limit, cursor, isFull } = query
   const start =
-    cursor === undefined ? raw('TRUE') : sql`seq ${raw(order === 'newest' ? '<' : '>')} ${seqOf(cursor)}`
+    cursor === undefined ? raw('TRUE') : sql`seq ${raw(order === 'newest' ? '<' : '>')} ${Number(cursor)}`
   // Reads one more event than the page can have, to find out whether there is a next page.
   const seqs = context.database
     .all<{ seq: number }>(
@@ -55,10 +55,8 @@ export function listEvents(
   const last = records.at(-1)?.seq
   return {
     events: isFull ? records : records.map(withoutMessage),
-    next: seqs.length > records.length && last !== undefined ? cursorOf(last) : null,
-    head: headOf(context),
-    isComplete: true,
-    searchedTo: null,
+    next: seqs.length > records.length && last !== undefined ? String(last) : null,
+    head: String(context.database.number('SELECT max(seq) AS value FROM event')),
   }
 }
 
@@ -82,10 +80,6 @@ export function countEvents(context: QueryContext, query: EventSearch): number {
   return context.database.number(
     sql`SELECT count(*) AS value FROM event WHERE ${conditionOfSearch(context, query)}`,
   )
-}
-
-function headOf({ database }: QueryContext): Cursor {
-  return cursorOf(database.number('SELECT max(seq) AS value FROM event'))
 }
 
 const ROWS_PER_STATEMENT = 500

@@ -50,7 +50,6 @@ export function overview({ database, nowMs }: QueryContext, given: TimeRange): O
       at: isoTime(fromMs + slot * bucketMs),
       ...(bySlot.get(slot) ?? { accepted: 0, rejected: 0, repeated: 0 }),
     })),
-    isComplete: true,
   }
 }
 

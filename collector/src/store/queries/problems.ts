@@ -16,7 +16,7 @@ export function problems(context: QueryContext, range: TimeRange): Problems {
     ...ofPlan(context, range),
   ]
   found.sort((a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity) || b.count - a.count)
-  return { problems: found.slice(0, MAX_PROBLEMS), isComplete: true }
+  return { problems: found.slice(0, MAX_PROBLEMS) }
 }
 
 /** With `max`, SQLite takes the other columns from the row that has the maximum. */

@@ -1,6 +1,6 @@
 import type { RequestProblem } from '../../record.ts'
 import type { Search } from '../../search/syntax.ts'
-import { cursorOf, numberOf, seqOf } from '../cursor.ts'
+import { numberOf } from '../cursor.ts'
 import type { requestRow } from '../new-request.ts'
 import type { RequestDetail, RequestSummary, RequestsPage } from '../query-results.ts'
 import { requestCondition } from '../request-condition.ts'
@@ -23,8 +23,8 @@ export function listRequests(
 ): RequestsPage {
   const { search, after, order, limit, cursor } = query
   const start =
-    cursor === undefined ? raw('TRUE') : sql`id ${raw(order === 'newest' ? '<' : '>')} ${seqOf(cursor)}`
-  const since = after === undefined ? raw('TRUE') : sql`id > ${seqOf(after)}`
+    cursor === undefined ? raw('TRUE') : sql`id ${raw(order === 'newest' ? '<' : '>')} ${Number(cursor)}`
+  const since = after === undefined ? raw('TRUE') : sql`id > ${Number(after)}`
   const rows = context.database.all<RequestRow>(
     sql`SELECT ${SUMMARY_COLUMNS} FROM request
         WHERE ${start} AND ${since} AND ${within('at', query)} AND ${requestCondition(search, context.nowMs)}
@@ -33,10 +33,8 @@ export function listRequests(
   const shown = rows.slice(0, limit)
   return {
     requests: shown.map(requestSummary),
-    next: rows.length > limit ? cursorOf(shown.at(-1)?.id ?? 0) : null,
-    head: cursorOf(context.database.number('SELECT max(id) AS value FROM request')),
-    isComplete: true,
-    searchedTo: null,
+    next: rows.length > limit ? String(shown.at(-1)?.id) : null,
+    head: String(context.database.number('SELECT max(id) AS value FROM request')),
   }
 }
 
@@ -58,7 +56,7 @@ export function requestDetail(context: QueryContext, id: string): RequestDetail 
     bodyIsCut: row.is_cut === 1,
     answer: row.answer,
     eventList: summariesOf(context, shown),
-    next: found.length > EVENTS_SHOWN ? cursorOf(shown.at(-1) ?? 0) : null,
+    next: found.length > EVENTS_SHOWN ? String(shown.at(-1)) : null,
   }
 }
 

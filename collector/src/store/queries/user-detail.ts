@@ -1,4 +1,4 @@
-import { type Cursor, cursorOf, seqOf, timeAndSeqOf, timeCursorOf } from '../cursor.ts'
+import { type Cursor, timeAndSeqOf, timeCursorOf } from '../cursor.ts'
 import type { TraitChange, UserDetail, UserLink } from '../query-results.ts'
 import { raw, type Sql, sql } from '../sql.ts'
 import { storedMessage } from '../stored-message.ts'
@@ -11,7 +11,7 @@ const MAX_LINKS = 200
 const MAX_SETTERS = 1000
 const MAX_TRAITS = 1000
 const MAX_GROUPS = 200
-const MAX_HISTORY = 200
+const MAX_CHANGES = 1000
 
 export interface UserQuery extends Omit<Paging, 'cursor'> {
   id: string
@@ -43,7 +43,6 @@ export function userDetail(context: QueryContext, query: UserQuery): UserDetail 
     count: whole.count,
     ...traitsOf(context, person),
     ...timelineOf(context, person, query),
-    isComplete: true,
   }
 }
 
@@ -59,7 +58,7 @@ function timelineOf(
   if (cursor !== undefined && isByTimestamp) {
     const { timeMs, seq } = timeAndSeqOf(cursor)
     start = sql`(timestamp, seq) ${side} (${timeMs}, ${seq})`
-  } else if (cursor !== undefined) start = sql`seq ${side} ${seqOf(cursor)}`
+  } else if (cursor !== undefined) start = sql`seq ${side} ${Number(cursor)}`
   const ordered = isByTimestamp ? sql`timestamp ${direction}, seq ${direction}` : sql`seq ${direction}`
   const rows = context.database.all<{ seq: number; timestamp: number }>(
     sql`SELECT seq, timestamp FROM event WHERE person = ${person} AND ${start} ORDER BY ${ordered} LIMIT ${limit + 1}`,
@@ -72,7 +71,7 @@ function timelineOf(
       context,
       shown.map(({ seq }) => seq),
     ),
-    next: !hasMore ? null : isByTimestamp ? timeCursorOf(last.timestamp, last.seq) : cursorOf(last.seq),
+    next: !hasMore ? null : isByTimestamp ? timeCursorOf(last.timestamp, last.seq) : String(last.seq),
   }
 }
 
@@ -131,7 +130,7 @@ function traitsOf(
     }
     if (changes.length > 0) history.push({ at: atText, eventId: String(seq), changes })
   }
-  const shown = history.slice(-MAX_HISTORY)
+  const shown = newestChanges(history)
   return {
     traits: Object.fromEntries([...traits].slice(-MAX_TRAITS)),
     traitHistory: shown,
@@ -142,6 +141,16 @@ function traitsOf(
       groups: Math.max(0, groups.size - MAX_GROUPS),
     },
   }
+}
+
+/** The newest entries that have no more changes together than fit into an answer. */
+function newestChanges(history: UserDetail['traitHistory']): UserDetail['traitHistory'] {
+  let start = history.length
+  for (let left = MAX_CHANGES; start > 0; start--) {
+    left -= history[start - 1]?.changes.length ?? 0
+    if (left < 0) break
+  }
+  return history.slice(start)
 }
 
 function changesIn(history: UserDetail['traitHistory']): number {

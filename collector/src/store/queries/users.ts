@@ -1,5 +1,5 @@
 import { containsAny } from '../conditions.ts'
-import { type Cursor, timeAndSeqOf, timeCursorOf } from '../cursor.ts'
+import type { Cursor } from '../cursor.ts'
 import type { UserEntry, UsersPage } from '../query-results.ts'
 import { raw, type Sql, sql } from '../sql.ts'
 import { storedMessage } from '../stored-message.ts'
@@ -12,7 +12,7 @@ export function listUsers(
   { database }: QueryContext,
   { q, limit, cursor }: { q: string; limit: number; cursor?: Cursor | undefined },
 ): UsersPage {
-  const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : timeAndSeqOf(cursor).seq
+  const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : Number(cursor)
   const rows = database.all<{ person: string; last: number; count: number }>(
     sql`SELECT person, max(seq) AS last, count(*) AS count FROM event WHERE person IS NOT NULL AND ${matching(q)}
         GROUP BY person HAVING last < ${before} ORDER BY last DESC LIMIT ${limit + 1}`,
@@ -21,8 +21,7 @@ export function listUsers(
   const end = shown.at(-1)?.last ?? 0
   return {
     users: shown.map((row) => entryOf(database, row)),
-    next: rows.length > limit ? timeCursorOf(0, end) : null,
-    isComplete: true,
+    next: rows.length > limit ? String(end) : null,
   }
 }
 
