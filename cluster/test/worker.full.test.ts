@@ -65,6 +65,36 @@ natsTest('a destination that is down gets its events when it is back, and holds 
 })
 
 natsTest(
+  'a destination that has not taken any event yet loses none when the server is started again',
+  async () => {
+    const server = await startNats()
+    const stream = await openStream(server.url)
+    const down = startWorker(stream, { name: 'Down' })
+    const up = startWorker(stream, { name: 'Up' })
+    down.memory.isDown = true
+    await attached(stream, 'down')
+    await attached(stream, 'up')
+    await publish(stream, ...numbered(100))
+    // An acknowledgement that a killed server has not stored would hide the loss.
+    const acknowledged = async () =>
+      (await stream.manager.consumers.info('trackpost', 'up')).ack_floor.stream_seq
+    await until(async () => up.memory.written.length === 100 && (await acknowledged()) === 100)
+
+    for (const end of ['terminate', 'kill'] as const) {
+      await server[end]()
+      await until(() => stream.reason !== null)
+      await server.start()
+      await until(() => stream.reason === null)
+      expect((await stream.manager.streams.info('trackpost')).state.messages).toBe(100)
+    }
+
+    down.memory.isDown = false
+    await until(() => down.memory.written.length === 100)
+    expect(down.memory.written.toSorted()).toEqual(ids(100).toSorted())
+  },
+)
+
+natsTest(
   'an event that is refused becomes a dead letter with its reason, and can be tried again',
   async () => {
     const stream = await openStream((await startNats()).url)

@@ -7,12 +7,15 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { onTestFinished, test } from 'vitest'
 import { TIER } from '../../../scripts/tiers.mjs'
 import { type HeldPort, holdPort } from '../../../test/support/held-port.ts'
+import { isTooOld } from '../../src/stream/version.ts'
 import { findProgram } from './find-program.ts'
 
-export const natsProgram =
-  TIER === 'default' ? undefined : findProgram('nats-server', 'NATS_SERVER', ['/usr/sbin', '/usr/local/sbin'])
+const found =
+  TIER === 'default' ? undefined : findProgram('nats-server', 'NATS_SERVER', ['/usr/local/sbin', '/usr/sbin'])
 
-/** `test`, or `test.skip` without nats-server, so that the tests count as skipped. */
+export const natsProgram = found === undefined || isTooOld(versionOf(found)) ? undefined : found
+
+/** `test`, or `test.skip` without a nats-server that is new enough, so that the tests count as skipped. */
 export const natsTest = natsProgram === undefined ? test.skip : test
 
 /** A real nats-server with its own port and folder. */
@@ -129,6 +132,10 @@ export async function addNatsServer(servers: NatsClusterServer[]): Promise<void>
   })
   const ports = await portsOf(folder, child)
   servers.push({ name, port: Number(new URL(ports.nats[0] ?? '').port), route: ports.cluster[0] ?? '', kill })
+}
+
+function versionOf(program: string): string {
+  return /v([\d.]+)/.exec(execFileSync(program, ['--version'], { encoding: 'utf8' }))?.[1] ?? ''
 }
 
 async function portsOf(folder: string, child: ChildProcess): Promise<{ nats: string[]; cluster: string[] }> {
