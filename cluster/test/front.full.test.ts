@@ -1,8 +1,12 @@
 import { expect, onTestFinished } from 'vitest'
+import { TIER } from '../../scripts/tiers.mjs'
 import { startFront } from '../src/front.ts'
 import { decode } from '../src/stream/message.ts'
 import { natsTest, startNats } from './support/nats.ts'
 import { attached, openStream, SETTINGS, startWorker, until } from './support/stream.ts'
+
+/** What is promised, or much more where other suites keep the machine busy. */
+const LIMIT_MS = TIER === 'full' ? 5000 : 60_000
 
 async function openFront(address: string, given: { maxBytes?: number; config?: object } = {}) {
   const faults: string[] = []
@@ -27,7 +31,7 @@ async function openFront(address: string, given: { maxBytes?: number; config?: o
   const status = async () => {
     const startMs = performance.now()
     const response = await post('/v1/track', track('late'))
-    expect(performance.now() - startMs).toBeLessThan(5000)
+    expect(performance.now() - startMs).toBeLessThan(LIMIT_MS)
     return `${response.status} ${response.headers.get('retry-after')}`
   }
   return { front, faults, ready, post, status }
@@ -117,7 +121,7 @@ natsTest('without a destination, events get 503, since the stream would keep non
 })
 
 natsTest(
-  'while the stream hangs, is killed or cannot be reached, events get 503 within five seconds',
+  'while the stream hangs, is killed or cannot be reached, events get 503, in the night within five seconds',
   async () => {
     const server = await startNats()
     const stream = await openStream(server.url)
