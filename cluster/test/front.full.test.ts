@@ -90,23 +90,6 @@ natsTest('the stream has the whole message, with the source and what the batch a
   })
 })
 
-natsTest('the same event is in the stream once, whichever front takes it', async () => {
-  const { url } = await startNats()
-  const stream = await openStream(url)
-  const { memory } = startWorker(stream)
-  memory.batchSize = 1
-  await attached(stream)
-  const fronts = [await openFront(url), await openFront(url)]
-  for (const { ready } of fronts) await until(ready)
-
-  for (const { post } of [...fronts, ...fronts])
-    expect((await post('/v1/track', track('a'))).status).toBe(200)
-  await fronts[0]?.post('/v1/track', track('b'))
-
-  await until(() => memory.written.includes('b'))
-  expect(memory.written).toEqual(['a', 'b'])
-})
-
 natsTest('without a destination, events get 503, since the stream would keep none', async () => {
   const { url } = await startNats()
   const { front, ready, status } = await openFront(url)

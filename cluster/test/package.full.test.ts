@@ -76,7 +76,11 @@ test.each([
 test('the installed collector finds the installed package', async () => {
   const bin = join(folder, 'node_modules/trackpost-collector/bin/trackpost-collector.js')
 
-  const { code, output } = await run(process.execPath, [bin, '--port', '0', '--log', 'nats://a b'], folder)
+  const { code, output } = await run(
+    process.execPath,
+    [bin, '--store', ':memory:', '--port', '0', '--log', 'nats://a b'],
+    folder,
+  )
 
   expect(output).toContain('log: expected nats://')
   expect(code).toBe(1)

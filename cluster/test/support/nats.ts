@@ -96,42 +96,35 @@ export async function startNats(...args: string[]): Promise<NatsServer> {
   return server
 }
 
-export interface NatsClusterServer {
-  name: string
-  port: number
-  /** The address at which other servers of the cluster connect to it. */
-  route: string
-  kill(): Promise<void>
-}
+/** Others connect to it at its route. */
+type NatsClusterServer = { name: string; port: number; route: string; kill(): Promise<void> }
 
-/** The other servers know the address of the first server, and find each other through it. */
+/** The other servers know the address of the first one, and find each other through it, maybe later. */
 export async function startNatsCluster(size: number): Promise<NatsClusterServer[]> {
   const servers: NatsClusterServer[] = []
-  while (servers.length < size) await addNatsServer(servers)
-  return servers
-}
-
-/** Returns before the other servers know the new server. */
-export async function addNatsServer(servers: NatsClusterServer[]): Promise<void> {
-  const name = `n${servers.length + 1}`
-  const folder = mkdtempSync(join(tmpdir(), 'trackpost-nats-'))
-  const listen = ['-a', '127.0.0.1', '-p', '-1', '-n', name, '-js', '-sd', folder, '--ports_file_dir', folder]
-  // Without a route, the first server would not start as a part of a cluster. Nothing listens at this address.
-  const route = servers[0]?.route ?? 'nats-route://127.0.0.1:1'
-  const cluster = ['--cluster_name', 'three', '--cluster', 'nats://127.0.0.1:-1', '--routes', route]
-  const child = spawn(natsProgram as string, [...listen, ...cluster], { stdio: 'ignore' })
-  const kill = async () => {
-    if (child.exitCode !== null || child.signalCode !== null) return
-    const exited = once(child, 'exit')
-    child.kill('SIGKILL')
-    await exited
+  for (let number = 1; number <= size; number++) {
+    const name = `n${number}`
+    const folder = mkdtempSync(join(tmpdir(), 'trackpost-nats-'))
+    const listen = `-a 127.0.0.1 -p -1 -n ${name} -js -sd ${folder} --ports_file_dir ${folder}`.split(' ')
+    // Without a route, the first server would not start as a part of a cluster. Nothing listens at this address.
+    const route = servers[0]?.route ?? 'nats-route://127.0.0.1:1'
+    const cluster = ['--cluster_name', 'three', '--cluster', 'nats://127.0.0.1:-1', '--routes', route]
+    const child = spawn(natsProgram as string, [...listen, ...cluster], { stdio: 'ignore' })
+    const kill = async () => {
+      if (child.exitCode !== null || child.signalCode !== null) return
+      const exited = once(child, 'exit')
+      child.kill('SIGKILL')
+      await exited
+    }
+    onTestFinished(async () => {
+      await kill()
+      rmSync(folder, { recursive: true, force: true })
+    })
+    const ports = await portsOf(folder, child)
+    const port = Number(new URL(ports.nats[0] ?? '').port)
+    servers.push({ name, port, route: ports.cluster[0] ?? '', kill })
   }
-  onTestFinished(async () => {
-    await kill()
-    rmSync(folder, { recursive: true, force: true })
-  })
-  const ports = await portsOf(folder, child)
-  servers.push({ name, port: Number(new URL(ports.nats[0] ?? '').port), route: ports.cluster[0] ?? '', kill })
+  return servers
 }
 
 function versionOf(program: string): string {
