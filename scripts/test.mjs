@@ -35,6 +35,7 @@ const build = (...workspace) => {
   const flags = tier === 'default' ? ['--no-dts'] : []
   return {
     command: ['npm', 'run', '--silent', 'build', ...workspace, '--', '--silent', ...flags],
+    isParallel: true,
     inRest: true,
   }
 }
@@ -96,6 +97,7 @@ const STEPS = {
     isParallel: true,
     inRest: true,
   },
+  site: { command: vitest('site'), reports: true, isParallel: true, inFull: true },
   package: { command: vitest('package'), reports: true, isParallel: true, inRest: true },
   runtimes: {
     command: vitest('runtimes', 'serverless'),
@@ -108,7 +110,6 @@ const STEPS = {
   faults: { command: ['node', 'test/faults/run.mjs'], reports: true, isParallel: true, inRest: true },
   examples: { command: vitest('examples'), reports: true, isParallel: true, inRest: true },
   frameworks: { command: vitest('frameworks'), reports: true, isParallel: true, inFull: true, inNight: true },
-  site: { command: vitest('site'), reports: true, isParallel: true, inFull: true },
   'end-to-end': { command: vitest('end-to-end'), reports: true, isParallel: true },
   spool: { command: vitest('spool/proof'), reports: true, isParallel: true, inRest: true },
   types: { command: ['npm', 'run', '--silent', 'types'], isParallel: true },

@@ -3,14 +3,13 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { expect, onTestFinished, test } from 'vitest'
+import { TIER } from '../../scripts/tiers.mjs'
 import { ndjson, newFile, newFolder, run, start, startCollector, startServer, stateOf } from './support.ts'
 
 /** At the rate of the interrupted imports, it takes at least a quarter of a minute. */
 const LINES = 3_000
 
-test.each([
-  ['NDJSON', 'events.ndjson', ndjson(LINES), []],
-  ['a JSON array', 'events.json', `[\n${ndjson(LINES).trimEnd().replaceAll('\n', ',\n')}\n]\n`, []],
+const FORMATS: [label: string, name: string, content: string | Buffer, flags: string[]][] = [
   [
     'CSV in gzip',
     'events.csv.gz',
@@ -19,7 +18,12 @@ test.each([
     ),
     ['--type', 'track', '--map', 'userId=who,event=what', '--rest'],
   ],
-])(
+  ['NDJSON', 'events.ndjson', ndjson(LINES), []],
+  ['a JSON array', 'events.json', `[\n${ndjson(LINES).trimEnd().replaceAll('\n', ',\n')}\n]\n`, []],
+]
+
+// The places in the first file are the hardest to find again: in compressed data, behind line breaks in quotes.
+test.each(TIER === 'full' ? FORMATS : FORMATS.slice(0, 1))(
   'after kill -9, --resume loses no line, and the collector stores none twice: %s',
   async (_label, name, content, flags) => {
     const collector = await startCollector()

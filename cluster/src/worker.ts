@@ -120,12 +120,13 @@ export class Worker {
 
   /** Takes messages as they come, as long as this worker has room for them. */
   async #read(): Promise<void> {
-    const { destination, fromDeadLetters, onFault } = this.#parts
+    const { stream, destination, fromDeadLetters, onFault } = this.#parts
     const limit = LANES * destination.batchSize
     const startedAtMs = Date.now()
     while (!this.#isClosing) {
       const room = limit - this.#held.size
-      if (room <= limit / 2) {
+      // The connection has told why the stream cannot be used.
+      if (room <= limit / 2 || stream.reason !== null) {
         await wait(LOOK_MS)
         continue
       }

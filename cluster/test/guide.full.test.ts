@@ -77,14 +77,14 @@ bothTest(
       for (const port of held) port.release()
     })
     const [nats, front, debug] = held.map(({ port }) => String(port)) as [string, string, string]
-    const commands = commandsAfter('## Four commands')
+    const commands = commandsAfter('These four commands')
     expect(commands.trim().split('\n')).toHaveLength(4)
 
     const { said } = inShell(
       replaced(commands, {
         '--port=4222': `--port=${nats}`,
         '127.0.0.1:4222': `127.0.0.1:${nats}`,
-        'postgres://trackpost@127.0.0.1:5432/trackpost': database,
+        'postgres://trackpost:secret@127.0.0.1:5432/trackpost': database,
         '--port 8787': `--port ${front}`,
         '127.0.0.1:8787': `127.0.0.1:${front}`,
         // The machine of a test may be slow, and the options of the guide give up after some seconds.
@@ -160,7 +160,7 @@ bothTest('a table is backed up and restored as the guide says', async () => {
   await writeTo(database, 'a', 'b')
   const run = async (text: string, address: string) => {
     const commands = replaced(commandsAfter(text), {
-      'postgres://trackpost@127.0.0.1:5432/trackpost': address,
+      'postgres://trackpost:secret@127.0.0.1:5432/trackpost': address,
       '/backup/': `${folder}/`,
     })
     const { child, said } = inShell(commands, folder)

@@ -1,8 +1,18 @@
-import { expect } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import type { Outcome } from '../src/destinations/destination.ts'
+import { StreamConnection } from '../src/stream/connection.ts'
 import { newEvent } from './support/events.ts'
 import { natsTest, startNats } from './support/nats.ts'
-import { attached, Memory, numbered, openStream, publish, startWorker, until } from './support/stream.ts'
+import {
+  attached,
+  Memory,
+  numbered,
+  openStream,
+  publish,
+  SETTINGS,
+  startWorker,
+  until,
+} from './support/stream.ts'
 
 const ids = (count: number, from = 0) => Array.from({ length: count }, (_, index) => `id-${from + index}`)
 
@@ -17,6 +27,19 @@ natsTest('a worker writes each event once, and the stream then forgets it', asyn
   expect(memory.written.toSorted()).toEqual(ids(250).toSorted())
   expect(await worker.metrics()).toContain('trackpost_cluster_written_total{destination="Memory"} 250\n')
   expect(await worker.metrics()).toContain('trackpost_cluster_lag_events{destination="Memory"} 0\n')
+})
+
+natsTest('a worker that starts while the stream is still being reached has nothing to report', async () => {
+  const { url } = await startNats()
+  const stream = new StreamConnection({ address: url, settings: SETTINGS, onFault() {} })
+  onTestFinished(() => stream.close())
+  const { memory, faults } = startWorker(stream)
+  await attached(stream)
+
+  await publish(stream, ...numbered(1))
+
+  await until(() => memory.written.length === 1)
+  expect(faults).toEqual([])
 })
 
 natsTest('events stay in the stream until the destination has them', async () => {
@@ -63,6 +86,36 @@ natsTest('a destination that is down gets its events when it is back, and holds 
   expect(down.memory.written.toSorted()).toEqual(ids(200).toSorted())
   await until(() => down.worker.reason === null)
 })
+
+natsTest(
+  'a destination that has not taken any event yet loses none when the server is started again',
+  async () => {
+    const server = await startNats()
+    const stream = await openStream(server.url)
+    const down = startWorker(stream, { name: 'Down' })
+    const up = startWorker(stream, { name: 'Up' })
+    down.memory.isDown = true
+    await attached(stream, 'down')
+    await attached(stream, 'up')
+    await publish(stream, ...numbered(100))
+    // An acknowledgement that a killed server has not stored would hide the loss.
+    const acknowledged = async () =>
+      (await stream.manager.consumers.info('trackpost', 'up')).ack_floor.stream_seq
+    await until(async () => up.memory.written.length === 100 && (await acknowledged()) === 100)
+
+    for (const end of ['terminate', 'kill'] as const) {
+      await server[end]()
+      await until(() => stream.reason !== null)
+      await server.start()
+      await until(() => stream.reason === null)
+      expect((await stream.manager.streams.info('trackpost')).state.messages).toBe(100)
+    }
+
+    down.memory.isDown = false
+    await until(() => down.memory.written.length === 100)
+    expect(down.memory.written.toSorted()).toEqual(ids(100).toSorted())
+  },
+)
 
 natsTest(
   'an event that is refused becomes a dead letter with its reason, and can be tried again',

@@ -12,7 +12,7 @@ export function useBrowser(): void {
     if (executablePath !== undefined) {
       running = await chromium.launch({ executablePath, args: BROWSER_ARGS })
     }
-  }, 60_000)
+  })
   beforeEach(({ skip }) => {
     skip(
       executablePath === undefined,

@@ -56,6 +56,7 @@ export const CONTRIBUTORS = [
       'contributing/experiments',
       'contributing/page',
       'contributing/release',
+      'contributing/simulation',
     ],
   },
 ]

@@ -11,6 +11,7 @@ import { readAddress, type StreamAddress } from './address.ts'
 import { readCredentials } from './credentials.ts'
 import { deadStream, ensureStream, eventStream, hasDestination, type StreamSettings } from './streams.ts'
 import { connect } from './transport.ts'
+import { isTooOld, OLDEST_SERVER } from './version.ts'
 
 /** Longest wait for an answer of the stream: with it, a front answers 503 within 5 s. */
 const TIMEOUT_MS = 3000
@@ -102,14 +103,13 @@ export class StreamConnection {
 
   /** Call this after an unexpected failure: the stream then counts as unusable until the next look. */
   suspect(cause: unknown): void {
-    this.#unusable(reasonOf(cause))
+    if (this.#reason === null) this.#unusable(reasonOf(cause))
   }
 
   #unusable(reason: string): void {
-    if (this.#closing.signal.aborted) return
-    if (this.#reason === null || this.#connection === undefined)
-      this.#parts.onFault('the stream cannot be used', new Error(reason))
+    if (reason === this.#reason || this.#closing.signal.aborted) return
     this.#reason = reason
+    this.#parts.onFault('the stream cannot be used', new Error(reason))
   }
 
   async #run(): Promise<void> {
@@ -129,6 +129,11 @@ export class StreamConnection {
   async #look(): Promise<void> {
     const { settings, needsDestination = false } = this.#parts
     const manager = this.#manager ?? (await this.#connect())
+    const version = this.#connection?.info?.version ?? ''
+    if (isTooOld(version))
+      throw new Error(
+        `nats-server ${version} can lose events when it is started again: ${OLDEST_SERVER} or later is needed`,
+      )
     const { state, config } = await ensureStream(manager, eventStream(settings))
     this.#deadLetters = (await ensureStream(manager, deadStream(settings))).state.messages
     this.#fillRatio = config.max_bytes > 0 ? state.bytes / config.max_bytes : 0
@@ -161,7 +166,7 @@ export class StreamConnection {
 
   async #follow(connection: NatsConnection): Promise<void> {
     for await (const { type } of connection.status())
-      if (type === 'disconnect') this.#unusable('the connection to the stream is cut')
+      if (type === 'disconnect') this.suspect(new Error('the connection to the stream is cut'))
   }
 
   async close(): Promise<void> {

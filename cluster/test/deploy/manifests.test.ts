@@ -133,3 +133,10 @@ test('probes and policies name the port and the paths of the processes, and imag
   )
   expect(selected.map((labels) => labels['app.kubernetes.io/component'])).toEqual(['front', 'worker'])
 })
+
+test('a worker reaches pods of any namespace, and addresses outside of the cluster', () => {
+  const { spec } = documents.find(
+    ({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'trackpost-worker',
+  )
+  expect(spec.egress[0].to).toEqual([{ namespaceSelector: {} }, { ipBlock: expect.anything() }])
+})

@@ -5,11 +5,9 @@ import { newEvent } from '../support/events.ts'
 
 let started: Promise<Server> | undefined
 function server(): Promise<Server> {
-  started ??= (async () => {
-    const one = new Server()
-    await one.start()
-    return one
-  })()
+  if (started !== undefined) return started
+  const one = new Server()
+  started = one.start().then(() => one)
   return started
 }
 afterAll(async () => (await started)?.close())

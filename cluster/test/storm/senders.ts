@@ -2,7 +2,6 @@ import { Analytics } from 'trackpost'
 import type { Process } from '../support/process.ts'
 
 const LANES = 4
-const BATCH = 25
 const PAUSE_MS = 60
 /** A client that gets no answer for this long, for example from a suspended front, sends the events again. */
 const TIMEOUT_MS = 6000
@@ -12,6 +11,7 @@ const PROMISED_MS = 5000
 /** Clients that send each event until it got 200, to one front after the other. */
 export class Senders {
   readonly #fronts: readonly Process[]
+  readonly #batch: number
   /** messageIds that got 200. */
   readonly answered = new Set<string>()
   readonly tracked = new Set<string>()
@@ -27,8 +27,9 @@ export class Senders {
   #isOver = false
   #running: Promise<unknown> = Promise.resolve()
 
-  constructor(fronts: readonly Process[]) {
+  constructor(fronts: readonly Process[], batch: number) {
     this.#fronts = fronts
+    this.#batch = batch
   }
 
   start(): void {
@@ -79,7 +80,7 @@ export class Senders {
     for (let number = 0; !this.#isOver; number++) {
       while (this.#isHeld && !this.#isOver) await pause()
       if (this.#isOver) return
-      const ids = Array.from({ length: BATCH }, (_, index) => `${name}-${number}-${index}`)
+      const ids = Array.from({ length: this.#batch }, (_, index) => `${name}-${number}-${index}`)
       for (const id of ids) this.tracked.add(id)
       const batch = ids.map((messageId) => ({ type: 'track', userId: 'zoë', event: 'Sent', messageId }))
       const init = { method: 'POST', headers, body: JSON.stringify({ batch }) }
@@ -103,13 +104,13 @@ export class Senders {
           batch.map(({ messageId }) => messageId),
         )
       },
-      flushAt: BATCH,
+      flushAt: this.#batch,
       flushInterval: PAUSE_MS,
       maxRetries: 1000,
     })
     let waiting = 0
     for (let number = 0; !this.#isOver; await pause()) {
-      for (let index = 0; index < BATCH && waiting < 30 * BATCH && !this.#isHeld; index++) {
+      for (let index = 0; index < this.#batch && waiting < 30 * this.#batch && !this.#isHeld; index++) {
         const messageId = `sdk-${number++}`
         this.tracked.add(messageId)
         waiting++

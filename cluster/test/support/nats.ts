@@ -7,12 +7,15 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { onTestFinished, test } from 'vitest'
 import { TIER } from '../../../scripts/tiers.mjs'
 import { type HeldPort, holdPort } from '../../../test/support/held-port.ts'
+import { isTooOld } from '../../src/stream/version.ts'
 import { findProgram } from './find-program.ts'
 
-export const natsProgram =
-  TIER === 'default' ? undefined : findProgram('nats-server', 'NATS_SERVER', ['/usr/sbin', '/usr/local/sbin'])
+const found =
+  TIER === 'default' ? undefined : findProgram('nats-server', 'NATS_SERVER', ['/usr/local/sbin', '/usr/sbin'])
 
-/** `test`, or `test.skip` without nats-server, so that the tests count as skipped. */
+export const natsProgram = found === undefined || isTooOld(versionOf(found)) ? undefined : found
+
+/** `test`, or `test.skip` without a nats-server that is new enough, so that the tests count as skipped. */
 export const natsTest = natsProgram === undefined ? test.skip : test
 
 /** A real nats-server with its own port and folder. */
@@ -93,42 +96,39 @@ export async function startNats(...args: string[]): Promise<NatsServer> {
   return server
 }
 
-export interface NatsClusterServer {
-  name: string
-  port: number
-  /** The address at which other servers of the cluster connect to it. */
-  route: string
-  kill(): Promise<void>
-}
+/** Others connect to it at its route. */
+type NatsClusterServer = { name: string; port: number; route: string; kill(): Promise<void> }
 
-/** The other servers know the address of the first server, and find each other through it. */
+/** The other servers know the address of the first one, and find each other through it, maybe later. */
 export async function startNatsCluster(size: number): Promise<NatsClusterServer[]> {
   const servers: NatsClusterServer[] = []
-  while (servers.length < size) await addNatsServer(servers)
+  for (let number = 1; number <= size; number++) {
+    const name = `n${number}`
+    const folder = mkdtempSync(join(tmpdir(), 'trackpost-nats-'))
+    const listen = `-a 127.0.0.1 -p -1 -n ${name} -js -sd ${folder} --ports_file_dir ${folder}`.split(' ')
+    // Without a route, the first server would not start as a part of a cluster. Nothing listens at this address.
+    const route = servers[0]?.route ?? 'nats-route://127.0.0.1:1'
+    const cluster = ['--cluster_name', 'three', '--cluster', 'nats://127.0.0.1:-1', '--routes', route]
+    const child = spawn(natsProgram as string, [...listen, ...cluster], { stdio: 'ignore' })
+    const kill = async () => {
+      if (child.exitCode !== null || child.signalCode !== null) return
+      const exited = once(child, 'exit')
+      child.kill('SIGKILL')
+      await exited
+    }
+    onTestFinished(async () => {
+      await kill()
+      rmSync(folder, { recursive: true, force: true })
+    })
+    const ports = await portsOf(folder, child)
+    const port = Number(new URL(ports.nats[0] ?? '').port)
+    servers.push({ name, port, route: ports.cluster[0] ?? '', kill })
+  }
   return servers
 }
 
-/** Returns before the other servers know the new server. */
-export async function addNatsServer(servers: NatsClusterServer[]): Promise<void> {
-  const name = `n${servers.length + 1}`
-  const folder = mkdtempSync(join(tmpdir(), 'trackpost-nats-'))
-  const listen = ['-a', '127.0.0.1', '-p', '-1', '-n', name, '-js', '-sd', folder, '--ports_file_dir', folder]
-  // Without a route, the first server would not start as a part of a cluster. Nothing listens at this address.
-  const route = servers[0]?.route ?? 'nats-route://127.0.0.1:1'
-  const cluster = ['--cluster_name', 'three', '--cluster', 'nats://127.0.0.1:-1', '--routes', route]
-  const child = spawn(natsProgram as string, [...listen, ...cluster], { stdio: 'ignore' })
-  const kill = async () => {
-    if (child.exitCode !== null || child.signalCode !== null) return
-    const exited = once(child, 'exit')
-    child.kill('SIGKILL')
-    await exited
-  }
-  onTestFinished(async () => {
-    await kill()
-    rmSync(folder, { recursive: true, force: true })
-  })
-  const ports = await portsOf(folder, child)
-  servers.push({ name, port: Number(new URL(ports.nats[0] ?? '').port), route: ports.cluster[0] ?? '', kill })
+function versionOf(program: string): string {
+  return /v([\d.]+)/.exec(execFileSync(program, ['--version'], { encoding: 'utf8' }))?.[1] ?? ''
 }
 
 async function portsOf(folder: string, child: ChildProcess): Promise<{ nats: string[]; cluster: string[] }> {

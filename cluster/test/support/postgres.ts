@@ -50,21 +50,12 @@ export async function startPostgres(): Promise<PostgresServer> {
   const folder = mkdtempSync(join(tmpdir(), 'trackpost-postgres-'))
   if ('uid' in user) chownSync(folder, user.uid as number, user.gid as number)
   const data = join(folder, 'data')
-  const initdb = [
-    '-D',
-    data,
-    '-U',
-    'postgres',
-    '-A',
-    'trust',
-    '-E',
-    'UTF8',
-    '--locale',
-    'C',
-    '--no-sync',
-    '--no-instructions',
-  ]
-  execFileSync(join(bin, 'initdb'), initdb, { ...user, cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] })
+  const flags = '-U postgres -A trust -E UTF8 --locale C --no-sync --no-instructions'.split(' ')
+  execFileSync(join(bin, 'initdb'), ['-D', data, ...flags], {
+    ...user,
+    cwd: folder,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
   const { port, release } = await holdPort()
   let child = await launch(data, folder, port, user)
   const killed = async () => {

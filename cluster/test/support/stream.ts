@@ -79,6 +79,7 @@ export function startWorker(
 /** Resolves when the destination has a consumer, so that the stream keeps events for it. */
 export async function attached(stream: StreamConnection, consumer = 'memory'): Promise<void> {
   await until(async () => {
+    if (stream.reason !== null) return false
     const found = await stream.manager.consumers.info('trackpost', consumer).catch(() => undefined)
     return found !== undefined
   })

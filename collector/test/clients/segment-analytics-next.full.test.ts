@@ -24,7 +24,7 @@ beforeAll(async () => {
     logLevel: 'silent',
   })
   library = result.outputFiles[0]?.text ?? ''
-}, 60_000)
+})
 
 /** The page has another origin than the collector. */
 async function openShop(): Promise<{ page: Page; problems: string[] }> {

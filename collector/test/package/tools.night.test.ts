@@ -75,7 +75,7 @@ test('publint and attw find no problem', async () => {
 
   expect(publint).toMatchObject({ code: 0, output: expect.stringContaining('All good') })
   expect(attw).toMatchObject({ code: 0, output: expect.stringContaining('No problems found') })
-}, 60_000)
+})
 
 test('tokens work in Jest, although the library for them is an ES module', async () => {
   project.write(

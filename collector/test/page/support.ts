@@ -50,8 +50,7 @@ export async function openPage(collector: Pick<Collector, 'url'>, options: PageO
 
 export const names = (page: Page) => page.locator('.list .row .title').allTextContents()
 
-export const shows = (page: Page, ...expected: string[]) =>
-  expect.poll(() => names(page), { timeout: 10_000 }).toEqual(expected)
+export const shows = (page: Page, ...expected: string[]) => expect.poll(() => names(page)).toEqual(expected)
 
 export const row = (page: Page, hasText: string) => page.locator('.list .row', { hasText })
 
