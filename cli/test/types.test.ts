@@ -206,7 +206,7 @@ describe('a plan that cannot become types is reported with line and column, and 
     [
       'a duplicate name',
       '{ "track": {\n "Paid": {},\n "Paid": {} } }',
-      ':3:2: "Paid" is in line 2 already, and only the last one would count; remove or rename one',
+      ':3:2: "Paid" is there twice, and only the last one would count; remove or rename one',
     ],
     [
       'a reference without a target',

@@ -1,6 +1,5 @@
 import { text as textOf } from 'node:stream/consumers'
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import { type Node, parseTree } from 'jsonc-parser'
 // The imported modules are bundled into the package, since they have no dependencies.
 import { position, positionOf } from '../../../collector/src/json/json-error.ts'
 import { findSchemaMistake, type Path, pointer } from '../../../collector/src/plan/mistake.ts'
@@ -8,6 +7,7 @@ import { UsageError } from '../errors.ts'
 import { isObject } from '../import/json.ts'
 import { decode, NOT_UTF8 } from '../import/utf8.ts'
 import { nearest, printable, quoted } from '../output/text.ts'
+import { repeatedKey } from '../settings/exact-json.ts'
 import { parseJson } from '../settings/parse-json.ts'
 import { readTextFile } from '../settings/text-file.ts'
 import { fetchPlan, isAddress } from './fetch-plan.ts'
@@ -49,7 +49,13 @@ export async function readPlanFile(path: string, adminToken?: string): Promise<P
     const { line, column } = positionOf(text, at)
     return new UsageError(`${name}:${line}:${column}: ${printable(`${pointer(at)}: ${message}`)}`)
   }
-  requireOnce(parseTree(text) as Node, text, name)
+  const repeated = repeatedKey(text)
+  if (repeated !== undefined) {
+    const { line, column } = position(text, repeated.offset)
+    throw new UsageError(
+      `${name}:${line}:${column}: ${quoted(repeated.key)} is there twice, and only the last one would count; remove or rename one`,
+    )
+  }
   requirePlan(plan, refusal)
   return { plan: plan as TrackingPlan, refusal }
 }
@@ -59,25 +65,6 @@ async function readText(path: string, name: string): Promise<string> {
   const text = decode(Buffer.from(await textOf(process.stdin)))
   if (text === undefined) throw new UsageError(`${name}: ${NOT_UTF8.message}`)
   return text.replace(/^\uFEFF/, '')
-}
-
-/** Refuses duplicate keys: JSON.parse silently keeps only the last of them, so an earlier schema would be ignored. */
-function requireOnce(node: Node, text: string, name: string): void {
-  const known = new Map<string, Node>()
-  for (const child of node.children ?? []) {
-    if (child.type === 'property') {
-      const key = child.children?.[0] as Node
-      const first = known.get(key.value)
-      if (first !== undefined) {
-        const { line, column } = position(text, key.offset)
-        throw new UsageError(
-          `${name}:${line}:${column}: ${quoted(key.value)} is in line ${position(text, first.offset).line} already, and only the last one would count; remove or rename one`,
-        )
-      }
-      known.set(key.value, key)
-    }
-    requireOnce(child, text, name)
-  }
 }
 
 function requirePlan(plan: unknown, refusal: PlanFile['refusal']): void {
