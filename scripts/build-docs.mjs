@@ -159,7 +159,8 @@ function sidebar() {
   const toGroups = (groups) =>
     groups.map(({ text, pages }) => ({
       text,
-      items: pages.map((name) => ({ text: titleOf(name), link: `/${name}` })),
+      // What stands behind a colon is for the search.
+      items: pages.map((name) => ({ text: titleOf(name).replace(/: .*/, ''), link: `/${name}` })),
     }))
   const guides = toGroups(GUIDES)
   const cluster = toGroups(CLUSTER)
