@@ -182,11 +182,11 @@ describe('a plan that cannot become types is reported with line and column, and 
       ':3:14: expected a key in double quotes, but found ","',
     ],
     ['an empty file', '', ':1:1: expected a value, but the plan ends'],
-    ['a plan that is a list', '[]', ':1:1: the plan: expected an object with track, got []'],
+    ['a plan that is a list', '[]', ':1:1: the plan: expected an object with track'],
     [
       'an unknown part',
       '{ "tracks": {} }',
-      ':1:13: /tracks: this is not a part of a plan; did you mean track?',
+      ':1:13: /tracks: this is not a part of a plan; expected one of $schema, $id, title,',
     ],
     [
       'a value that is not a schema',

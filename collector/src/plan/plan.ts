@@ -4,7 +4,7 @@ import formats from 'ajv-formats'
 import { RE2JS } from 're2js'
 import { findJsonError, positionOf } from '../json/json-error.ts'
 import type { Violation } from '../record.ts'
-import { findSchemaMistake, type Path, pointer, unescaped } from './mistake.ts'
+import { BY_KIND, findPlanMistake, NAMED, type Path, pointer, unescaped } from './mistake.ts'
 
 type Schema = Record<string, unknown> | boolean
 
@@ -22,8 +22,6 @@ export interface TrackingPlanFile {
   group?: Schema
 }
 
-const NAMED = ['track', 'page', 'screen'] as const
-const BY_KIND = ['identify', 'group'] as const
 const MAX_VIOLATIONS = 20
 
 export interface PlannedMessage {
@@ -54,20 +52,6 @@ export class TrackingPlan {
   readonly #byKey = new Map<string, ValidateFunction>()
 
   constructor(file: TrackingPlanFile) {
-    if (typeof file !== 'object' || file === null || Array.isArray(file))
-      throw new PlanError('expected a JSON object')
-    const known = new Set([
-      '$schema',
-      '$id',
-      'title',
-      'description',
-      'additionalEvents',
-      ...NAMED,
-      ...BY_KIND,
-    ])
-    const strange = Object.keys(file).find((key) => !known.has(key))
-    if (strange !== undefined)
-      throw new PlanError(`${strange}: expected one of ${[...known].join(', ')}`, [strange])
     const ajv = new Ajv2020({
       allErrors: true,
       strict: false,
@@ -76,6 +60,9 @@ export class TrackingPlan {
     })
     formats(ajv)
     ajv.addFormat('url', (text: string) => URL.canParse(text) && /^(?:https?|ftp):\/\//i.test(text))
+    const mistake = findPlanMistake(ajv, file)
+    if (mistake !== undefined)
+      throw new PlanError(`${pointer(mistake.path)}: ${mistake.message}`, mistake.path)
     this.title = file.title ?? 'Tracking plan'
     this.#allowsOthers = file.additionalEvents ?? true
     for (const kind of NAMED) {
@@ -85,9 +72,6 @@ export class TrackingPlan {
   }
 
   #add(ajv: Ajv2020, at: Path, schema: Schema): void {
-    const mistake = findSchemaMistake(ajv, schema, at)
-    if (mistake !== undefined)
-      throw new PlanError(`${pointer(mistake.path)}: ${mistake.message}`, mistake.path)
     const key = at.join(':')
     try {
       this.#byKey.set(key, ajv.compile(schema))
@@ -148,8 +132,6 @@ function violation(root: string, { instancePath, keyword, message, params }: Err
 }
 
 /**
- * The `file` of the result can be sent to another thread, which creates its own plan from it.
- *
  * @throws PlanError with a message of one line when the file cannot be read, is not JSON, or has an invalid schema. If the file
  * can be read, the message has the line and column of the mistake.
  */
