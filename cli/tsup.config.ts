@@ -38,7 +38,7 @@ export default defineConfig({
   clean: true,
   // The SDK is bundled, so that it always has the version of the command. The libraries for types are bundled too: an install
   // of them would bring fifteen packages and 25 MB.
-  noExternal: [/^trackpost(\/|$)/, /^json-schema-to-typescript$/, /^jsonc-parser$/, /^ajv/],
+  noExternal: [/^trackpost(\/|$)/, /^json-schema-to-typescript$/, /^ajv/],
   esbuildPlugins: [sdk, withoutPrettier, licenses('dist/LICENSES.txt', '../dist/LICENSES.txt')],
   banner: {
     js: "import { createRequire as newRequire } from 'node:module'; const require = newRequire(import.meta.url);",

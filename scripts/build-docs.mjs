@@ -5,7 +5,7 @@ import { execFile } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { CONTRIBUTORS, ELSEWHERE, ENTRIES, GUIDES } from '../docs/.vitepress/guides.mjs'
+import { CLUSTER, CONTRIBUTORS, ELSEWHERE, ENTRIES, GUIDES } from '../docs/.vitepress/guides.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const DOCS = join(ROOT, 'docs')
@@ -13,7 +13,7 @@ const PAGES = join(DOCS, '.vitepress/pages')
 const SITE = join(DOCS, '.vitepress/dist')
 const REPOSITORY = 'https://github.com/trackpost/trackpost/blob/main'
 
-const { exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+const { description, exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 /** `index`, `node`, ... */
 const entries = Object.keys(exports)
   .filter((name) => name !== './package.json')
@@ -23,6 +23,7 @@ for (const folder of [PAGES, SITE]) rmSync(folder, { recursive: true, force: tru
 copyGuides()
 await makeReference()
 writeFileSync(join(PAGES, 'sidebar.json'), JSON.stringify(sidebar(), null, 2))
+writeFileSync(join(PAGES, 'public/llms.txt'), llms())
 await run('npx', ['vitepress', 'build', 'docs'], /\(!\)|warn(?:ing)?\b/i)
 
 /** Ends the build if the command fails, or its output matches `warning`. */
@@ -138,19 +139,35 @@ ${lines.join('\n')}
 `
 }
 
+function titleOf(name) {
+  return /^# (.*)$/m.exec(readFileSync(join(PAGES, `${name}.md`), 'utf8'))[1].replaceAll('`', '')
+}
+
+/** An index for language models (llmstxt.org): each guide with its title, and a link to its Markdown. */
+function llms() {
+  const raw = REPOSITORY.replace('github.com', 'raw.githubusercontent.com').replace('/blob', '')
+  const sources = documents()
+  const groups = [...GUIDES, ...CLUSTER].map(({ text, pages }) => {
+    const lines = pages.map((name) => `- [${titleOf(name)}](${raw}/${sources.get(name)})`)
+    return `## ${text}\n\n${lines.join('\n')}\n`
+  })
+  return `# trackpost\n\n> ${description}\n\n${groups.join('\n')}`
+}
+
 function sidebar() {
-  const titleOf = (name) =>
-    /^# (.*)$/m.exec(readFileSync(join(PAGES, `${name}.md`), 'utf8'))[1].replaceAll('`', '')
   const all = [...documents().keys()].filter((name) => name !== 'index')
   const toGroups = (groups) =>
     groups.map(({ text, pages }) => ({
       text,
-      items: pages.map((name) => ({ text: titleOf(name), link: `/${name}` })),
+      // What stands behind a colon is for the search.
+      items: pages.map((name) => ({ text: titleOf(name).replace(/: .*/, ''), link: `/${name}` })),
     }))
   const guides = toGroups(GUIDES)
+  const cluster = toGroups(CLUSTER)
   const contributors = toGroups(CONTRIBUTORS)
   const pagesOf = (groups) => groups.flatMap(({ items }) => items.map(({ link }) => link))
-  const missing = all.filter((name) => ![...pagesOf(guides), ...pagesOf(contributors)].includes(`/${name}`))
+  const named = [guides, cluster, contributors].flatMap(pagesOf)
+  const missing = all.filter((name) => !named.includes(`/${name}`))
   if (missing.length > 0) fail(`missing in docs/.vitepress/guides.mjs: ${missing.join(', ')}`)
   const reference = {
     text: 'API',
@@ -159,10 +176,10 @@ function sidebar() {
       ...entries.map((name) => ({ text: importNameOf(name), link: `/api/${name}/` })),
     ],
   }
-  const forContributors = pagesOf(contributors).map((link) => [link, contributors])
+  const apart = [cluster, contributors].flatMap((groups) => pagesOf(groups).map((link) => [link, groups]))
   return {
     '/api/': [reference, ...guides],
-    ...Object.fromEntries(forContributors),
+    ...Object.fromEntries(apart),
     '/': [...guides, reference],
   }
 }

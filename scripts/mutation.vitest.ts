@@ -5,7 +5,8 @@ const replacing = ['test/client/{lifecycle,verify}.test.ts', 'test/message/utf8.
 
 /** The unit tests of the changed folders, without those that try thousands of orders of events. */
 const include = [
-  'test/{core,line,delivery,client,policy,message,pipeline}/*.test.ts',
+  'test/{core,delivery,client,message,pipeline}/*.test.ts',
+  'test/http/{verdict,waits}.test.ts',
   'test/analytics.test.ts',
 ]
 const test = { setupFiles: ['test/support/seed.ts'], testTimeout: 100_000 }

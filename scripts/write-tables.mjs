@@ -189,6 +189,22 @@ const TABLES = {
       ]),
     )
   },
+  dependencies: () =>
+    table(
+      ['package', 'Node.js', 'dependencies'],
+      JSON.parse(read('package.json')).workspaces.map((folder) => {
+        const {
+          name,
+          engines,
+          dependencies = {},
+          peerDependencies = {},
+          peerDependenciesMeta = {},
+        } = JSON.parse(read(join(folder, 'package.json')))
+        const peers = Object.keys(peerDependencies).filter((one) => !peerDependenciesMeta[one]?.optional)
+        const needed = [...Object.keys(dependencies), ...peers].map((one) => `\`${one}\``)
+        return [`\`${name}\``, `${engines.node.replace('>=', '')} or later`, needed.join(', ') || 'none']
+      }),
+    ),
   'benchmark-home': () =>
     table(
       ['', ...NAMES],

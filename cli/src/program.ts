@@ -15,9 +15,8 @@ import { version } from './version.ts'
 type OnExit = (exitCode: number) => void
 
 const SETTINGS_HELP = `
-Settings come from flags, then the environment, then the config file:
-  TRACKPOST_WRITE_KEY, TRACKPOST_WRITE_KEY_FILE, TRACKPOST_HOST, TRACKPOST_REGION, TRACKPOST_CONFIG
-  ~/.config/trackpost/config.json: { "writeKeyFile": "...", "host": "..." }
+Settings come from flags, then the environment:
+  TRACKPOST_WRITE_KEY, TRACKPOST_WRITE_KEY_FILE, TRACKPOST_HOST, TRACKPOST_REGION
 `
 const EXIT_HELP = `
 Exit codes: 0 all delivered, 1 some failed, 2 wrong usage (nothing was sent or written), 130 ended by Ctrl+C.
@@ -52,7 +51,6 @@ function addConnection(command: Command): Command {
     .option('--write-key-file <path>', 'file that holds the write key of the source')
     .option('--host <url>', 'base URL of the service')
     .addOption(new Option('--region <name>', 'region of the workspace').choices(['default', 'eu']))
-    .option('--config <path>', 'config file')
     .option(
       '--write-key <key>',
       'the write key; every list of processes shows it, so prefer a file or the environment',
@@ -211,7 +209,6 @@ function addTail(program: Command, context: CommandContext, onExit: OnExit): voi
     )
     .option('--count <number>', 'stop after this many events', wholeNumber(1, Number.MAX_SAFE_INTEGER))
     .option('--admin-token-file <path>', 'file that holds the admin token; or set TRACKPOST_ADMIN_TOKEN')
-    .option('--config <path>', 'config file')
     .option('--color', 'use colours even if stdout is not a terminal')
     .option('--no-color', 'use no colours')
     .option('--json', 'print whole events, one JSON object per line')

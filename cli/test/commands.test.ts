@@ -1,7 +1,5 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { ndjson, newFile, newFolder, run, shareCollector, startServer } from './support.ts'
+import { ndjson, newFile, run, shareCollector, startServer } from './support.ts'
 
 const collector = shareCollector()
 const NOWHERE = 'http://127.0.0.1:1'
@@ -175,42 +173,28 @@ describe('settings', () => {
   }
 
   const file = (key: string): string => newFile('key', `${key}\n`)
-  const config = (content: object): string => newFile('config.json', JSON.stringify(content))
 
-  test('flags win over the environment, and the environment over the config file', async () => {
-    const configured = config({ writeKey: 'from-config' })
-    const environment = { TRACKPOST_WRITE_KEY: 'from-environment', TRACKPOST_CONFIG: configured }
+  test('flags win over the environment', async () => {
+    const environment = { TRACKPOST_WRITE_KEY: 'from-environment' }
 
     expect(await sourceOf(['--write-key-file', file('from-file')], environment)).toBe('from-file')
     await fetch(`${collector.url}/api/events`, { method: 'DELETE' })
     expect(await sourceOf(['--write-key', 'from-flag'], environment)).toBe('from-flag')
     await fetch(`${collector.url}/api/events`, { method: 'DELETE' })
     expect(await sourceOf([], environment)).toBe('from-environment')
-    await fetch(`${collector.url}/api/events`, { method: 'DELETE' })
-    expect(await sourceOf([], { TRACKPOST_CONFIG: configured })).toBe('from-config')
   })
 
-  test('the config file in XDG_CONFIG_HOME is read, and paths in it are relative to its folder', async () => {
-    const home = newFolder()
-    mkdirSync(join(home, 'trackpost'))
-    writeFileSync(join(home, 'trackpost/key'), 'from-a-file')
-    writeFileSync(join(home, 'trackpost/config.json'), JSON.stringify({ writeKeyFile: 'key', host: NOWHERE }))
-
-    expect(await sourceOf([], { XDG_CONFIG_HOME: home })).toBe('from-a-file')
-  })
-
-  test('an invalid region is an error, but a host in the environment wins over a region in the config file', async () => {
+  test('an invalid region is an error, but a host in the flags wins over a region in the environment', async () => {
     const args = ['verify', '--region', 'nowhere']
     const { code, stderr } = await run(args, { env: collector.env })
 
     expect([code, stderr]).toEqual([2, expect.stringContaining('Allowed choices are default, eu')])
-    const config = newFile('config.json', JSON.stringify({ region: 'mars' }))
-    const env = { TRACKPOST_WRITE_KEY: 'k', TRACKPOST_CONFIG: config }
+    const env = { TRACKPOST_WRITE_KEY: 'k', TRACKPOST_REGION: 'mars' }
     expect(await run(['verify'], { env })).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('got mars'),
     })
-    expect((await run(['verify'], { env: { ...env, TRACKPOST_HOST: collector.url } })).code).toBe(0)
+    expect((await run(['verify', '--host', collector.url], { env })).code).toBe(0)
   })
 
   test.each([
@@ -222,7 +206,6 @@ describe('settings', () => {
       'write key file /nowhere: there is no such file',
     ],
     ['an empty key file', ['--write-key-file', '/dev/null'], {}, 'write key file /dev/null: it is empty'],
-    ['a missing config file', ['--config', '/nowhere'], {}, 'config file /nowhere: there is no such file'],
     [
       'two keys at once',
       ['--write-key', 'a', '--write-key-file', '/dev/null'],
@@ -236,23 +219,6 @@ describe('settings', () => {
 
     expect(code).toBe(2)
     expect(stderr.startsWith(`trackpost: ${message}`)).toBe(true)
-  })
-
-  test('an unknown setting in the config file is an error', async () => {
-    const path = config({ writekey: 'a' })
-    const { code, stderr } = await run(['verify', '--config', path])
-
-    expect([code, stderr]).toEqual([
-      2,
-      `trackpost: config file ${path}: no setting writekey; did you mean writeKey?\n`,
-    ])
-  })
-
-  test('a syntax error in the config file is reported with line and column, without the text around it', async () => {
-    const path = newFile('config.json', '{\n  "writeKey": "canary-7f3a"\n  "host": ""\n}')
-    const { code, stderr } = await run(['verify', '--config', path])
-
-    expect([code, stderr]).toEqual([2, `trackpost: config file ${path}:3:3: expected ",", but found "\\""\n`])
   })
 
   test('no output contains the write key', async () => {

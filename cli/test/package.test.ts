@@ -46,7 +46,7 @@ test('the package includes the licences of the packages in its build', () => {
   const path = join(inject('project'), 'node_modules/trackpost-cli/dist/LICENSES.txt')
   const names = readFileSync(path, 'utf8').match(/^@?[a-z][\w/-]+(?=@\d[\d.]+$)/gm)
 
-  expect(names).toEqual(expect.arrayContaining(['ajv', 'jose', 'json-schema-to-typescript', 'jsonc-parser']))
+  expect(names).toEqual(expect.arrayContaining(['ajv', 'jose', 'json-schema-to-typescript']))
 })
 
 test('publint finds no problem', () => {

@@ -62,7 +62,7 @@ function environment(own: Record<string, string>): Record<string, string> {
   const kept = Object.entries(process.env).filter(
     ([name]) => !/^(TRACKPOST_|VITEST|NODE_OPTIONS$|FORCE_COLOR$|npm_)/.test(name),
   )
-  return { ...(Object.fromEntries(kept) as Record<string, string>), XDG_CONFIG_HOME: '/nonexistent', ...own }
+  return { ...(Object.fromEntries(kept) as Record<string, string>), ...own }
 }
 
 /** Starts a server that is closed when the test ends. Returns its address, without a slash at the end. */

@@ -48,9 +48,10 @@ export default defineConfig({
       {
         text: 'Guide',
         link: '/five-minutes',
-        activeMatch: '^/(?!$|api/|spec|faults|contributing/)',
+        activeMatch: '^/(?!$|api/|cluster|spec|faults|contributing/)',
       },
       { text: 'API', link: '/api/', activeMatch: '^/api/' },
+      { text: 'Cluster', link: '/cluster', activeMatch: '^/cluster' },
       { text: 'Contributors', link: '/spec', activeMatch: '^/(?:spec|faults|contributing/)' },
     ],
     // Written by scripts/build-docs.mjs.

@@ -1,17 +1,22 @@
-// The pages of the site, in the order of the sidebar. A document that is not named here fails the build.
+// The pages of the site, in the order of the sidebar. A document that is not named in one of the sidebars fails the build.
 export const GUIDES = [
   {
     text: 'Start',
-    pages: ['five-minutes', 'settings', 'delivery', 'errors', 'troubleshooting'],
+    pages: ['five-minutes', 'questions', 'settings', 'delivery', 'errors', 'troubleshooting'],
+  },
+  {
+    text: 'Changing over',
+    pages: ['segment', 'analytics-node', 'rudderstack', 'posthog-node'].map((name) => `migration/${name}`),
   },
   {
     text: 'In your program',
     pages: [
       'serverless',
-      'typed-events',
-      'tracking-plans',
+      'jobs',
       'scopes',
       'plugins',
+      'typed-events',
+      'tracking-plans',
       'privacy',
       'recipes',
       'testing',
@@ -24,24 +29,22 @@ export const GUIDES = [
   },
   { text: 'Command line', pages: ['command-line'] },
   { text: 'Collector', pages: ['collector', 'collector/api', 'collector/comparison'] },
-  { text: 'Cluster', pages: ['cluster', 'cluster/package'] },
-  {
-    text: 'Changing over',
-    pages: [
-      'compared',
-      ...['analytics-node', 'posthog-node', 'rudderstack', 'segment'].map((name) => `migration/${name}`),
-    ],
-  },
-  { text: 'About', pages: ['versions', 'changelog', 'security', 'not-offered'] },
+  { text: 'About', pages: ['compared', 'versions', 'changelog', 'security', 'not-offered'] },
 ]
+
+/** A sidebar of its own, because a cluster is another product than the SDK. */
+export const CLUSTER = [{ text: 'Cluster', pages: ['cluster', 'cluster/package'] }]
 
 /** Pages that are made from documents outside of docs/, each with its title on the site. */
 export const ELSEWHERE = {
-  collector: { source: 'collector/README.md', title: 'The collector' },
+  collector: { source: 'collector/README.md', title: 'The collector: look at your events locally' },
   'collector/api': { source: 'collector/docs/api.md', title: 'API of the collector' },
   'collector/comparison': { source: 'collector/docs/comparison.md', title: 'The page, compared' },
   'cluster/package': { source: 'cluster/README.md', title: 'The package for clusters' },
-  'command-line': { source: 'cli/README.md', title: 'The command line' },
+  'command-line': {
+    source: 'cli/README.md',
+    title: 'The command line: import files, send an event from the shell',
+  },
   changelog: { source: 'CHANGELOG.md', title: 'Changelog' },
   security: { source: 'SECURITY.md', title: 'Security' },
 }
@@ -54,6 +57,7 @@ export const CONTRIBUTORS = [
     pages: [
       'contributing/decisions',
       'contributing/experiments',
+      'contributing/simulation',
       'contributing/page',
       'contributing/release',
       'contributing/simulation',

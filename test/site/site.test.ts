@@ -240,18 +240,33 @@ describe('in a browser', () => {
   })
 })
 
-test('the sidebar for users has no pages for contributors', () => {
+test('llms.txt links to the Markdown of each guide, which exists', () => {
+  const text = readFileSync(join(SITE, 'llms.txt'), 'utf8')
+  const paths = [
+    ...text.matchAll(/\]\(https:\/\/raw\.githubusercontent\.com\/trackpost\/trackpost\/main\/(.*)\)/g),
+  ]
+
+  expect(text).toMatch(/^# trackpost\n\n> .+\n\n## /)
+  expect(paths.length).toBeGreaterThan(25)
+  for (const [, path = ''] of paths) expect(readFileSync(join(REPOSITORY, path), 'utf8')).toMatch(/^# /m)
+})
+
+test('the sidebar for users has no pages for contributors, and none of the cluster', () => {
   const { '/': users } = JSON.parse(
     readFileSync(join(REPOSITORY, 'docs/.vitepress/pages/sidebar.json'), 'utf8'),
   )
   const links = users.flatMap(({ items }: { items: { link: string }[] }) => items.map(({ link }) => link))
 
   expect(links).toContain('/settings')
-  expect(links.filter((link: string) => /spec|faults|contributing/.test(link))).toEqual([])
+  expect(links.filter((link: string) => /spec|faults|contributing|cluster/.test(link))).toEqual([])
 })
 
 function sidebarLinks(): string[] {
   const sidebar = JSON.parse(readFileSync(join(REPOSITORY, 'docs/.vitepress/pages/sidebar.json'), 'utf8'))
-  const groups: { items: { link: string }[] }[] = [...sidebar['/'], ...sidebar['/spec']]
+  const groups: { items: { link: string }[] }[] = [
+    ...sidebar['/'],
+    ...sidebar['/cluster'],
+    ...sidebar['/spec'],
+  ]
   return groups.flatMap(({ items }) => items.map(({ link }) => link))
 }

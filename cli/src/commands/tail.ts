@@ -15,7 +15,6 @@ export interface TailFlags {
   readonly last: number
   readonly count?: number
   readonly adminTokenFile?: string
-  readonly config?: string
   readonly color?: boolean
   readonly json?: boolean
 }
@@ -29,7 +28,7 @@ export async function runTail(
   context: CommandContext,
 ): Promise<number> {
   const { stdout, stderr } = context
-  const base = toBase(url ?? readConnection(flags, context.env).host ?? DEFAULT_URL)
+  const base = toBase(url ?? readConnection({}, context.env).host ?? DEFAULT_URL)
   const ended = new AbortController()
   const forget = context.onInterrupt(() => ended.abort())
   // The program that reads the output has ended (`| head -1`).

@@ -116,7 +116,7 @@ function statusRemedy(status: number): string {
 /** The commands, like a client without an `httpClient`, connect directly. */
 function checkProxy(name: string, { reachable }: Verification): Finding {
   const remedy =
-    'set an httpClient: https://github.com/trackpost/trackpost/blob/main/docs/recipes.md#through-a-proxy'
+    'set an httpClient: https://github.com/trackpost/trackpost/blob/main/docs/recipes.md#send-events-through-a-proxy'
   return reachable
     ? note('proxy', `${name} is set; the client does not use it, and needs none to reach this address`)
     : problem('proxy', `${name} is set, but the client does not use it`, remedy)

@@ -82,41 +82,26 @@ function shorten(text: string): string {
   return printable(text.length <= MAX_EXAMPLE ? text : `${text.slice(0, MAX_EXAMPLE)}...`)
 }
 
-export function toJson(result: ImportResult): string {
-  const {
-    file,
-    isDryRun,
-    lines,
-    delivered,
-    refused,
-    reasons,
-    rejects,
-    dropped,
-    resumeLine,
-    problem,
-    isInterrupted,
-  } = result
-  const problems = result.problems.map(({ line, column, reason, message }) => ({
-    line,
-    column,
-    reason,
-    message,
-  }))
+export function toJson({
+  isDryRun,
+  reasons,
+  notes,
+  example,
+  isInterrupted,
+  ...result
+}: ImportResult): string {
+  const { file, lines, delivered, refused, rejects, dropped, resumeLine, problem, elapsedMs } = result
   return `${JSON.stringify({
-    file,
-    dryRun: isDryRun,
-    lines,
-    delivered,
-    refused,
+    ...{ file, dryRun: isDryRun, lines, delivered, refused },
     reasons: Object.fromEntries(reasons),
     rejects: rejects ?? null,
     dropped,
-    notes: result.notes.map((note) => ({ ...note, message: NOTE_TEXTS[note.kind] })),
-    ...(isDryRun && { example: result.example ?? null }),
+    notes: notes.map((note) => ({ ...note, message: NOTE_TEXTS[note.kind] })),
+    ...(isDryRun && { example: example ?? null }),
     resumeLine: resumeLine ?? null,
     problem: problem ?? null,
     interrupted: isInterrupted,
-    elapsedMs: Math.round(result.elapsedMs),
-    problems,
+    elapsedMs: Math.round(elapsedMs),
+    problems: result.problems.map(({ line, column, reason, message }) => ({ line, column, reason, message })),
   })}\n`
 }

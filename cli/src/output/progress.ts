@@ -9,20 +9,15 @@ export interface Progress {
   readonly paused: string | undefined
 }
 
-/** Shows progress on stderr: as a bar on a terminal, otherwise as a line every 10 seconds. */
+/** Shows progress on stderr: as the last line of a terminal, otherwise as a line every 10 seconds. */
 export interface ProgressDisplay {
-  /** Prints a line above the bar. */
+  /** Prints a line above the progress. */
   log(line: string): void
   stop(): void
 }
 
 const PLAIN_INTERVAL_MS = 10_000
-const BAR_FPS = 5
-const BAR_SIZE = 24
-/** On a narrower terminal, the numbers need the room of the bar. */
-const BAR_MIN_COLUMNS = 80
-/** The time left is estimated from the rate over this period. */
-const RATE_WINDOW_MS = 10_000
+const DRAWS_PER_SECOND = 5
 /** The time left is not shown earlier: the first connection is slow, so the first estimates would be far too long. */
 const SETTLING_MS = 3_000
 
@@ -36,17 +31,11 @@ export function showProgress(read: () => Progress, stream: Output): ProgressDisp
     return { log: (text) => void stream.write(`${text}\n`), stop: () => clearInterval(timer) }
   }
   const draw = (): void => {
-    const progress = read()
-    // Some terminals report 0 columns.
-    const columns = stream.columns || 80
-    const share = columns < BAR_MIN_COLUMNS ? undefined : progress.share
-    const filled = Math.round((share ?? 0) * BAR_SIZE)
-    const bar = share === undefined ? '' : `${'█'.repeat(filled)}${'░'.repeat(BAR_SIZE - filled)} `
-    // A wrapped line could not be cleared.
-    const text = `${bar}${describe(progress)}`.slice(0, columns - 1)
+    // Some terminals report 0 columns. A wrapped line could not be cleared.
+    const text = describe(read()).slice(0, (stream.columns || 80) - 1)
     stream.write(`${CLEAR}${text}`)
   }
-  const timer = setInterval(draw, 1_000 / BAR_FPS)
+  const timer = setInterval(draw, 1_000 / DRAWS_PER_SECOND)
   timer.unref()
   draw()
   return {
@@ -63,41 +52,21 @@ export function showProgress(read: () => Progress, stream: Output): ProgressDisp
 
 /** @param now Returns a time in milliseconds. */
 export function createDescription(now: () => number): (progress: Progress) => string {
-  const meter = new RateMeter(now)
+  const startMs = now()
+  /** An import that continues begins in the middle of the file. */
+  let startShare: number | undefined
   return ({ done, failed, share, paused }) => {
-    const rate = meter.measure(done, share)
+    const elapsedMs = now() - startMs
+    const perSecond = elapsedMs === 0 ? 0 : Math.round((done / elapsedMs) * 1_000)
     // What matters most comes first, because a narrow terminal cuts the end off.
     const parts = [counted(done, 'line'), `${failed.toLocaleString('en-US')} failed`]
     if (share !== undefined) parts.unshift(`${Math.floor(share * 100)} %`)
     // While the command waits, its rate says nothing of the time left.
-    parts.push(paused ?? `${Math.round(rate.lines).toLocaleString('en-US')}/s`)
-    if (paused === undefined && share !== undefined && rate.isSettled && rate.share > 0 && share < 1)
-      parts.push(`${duration(((1 - share) / rate.share) * 1_000)} left`)
+    parts.push(paused ?? `${perSecond.toLocaleString('en-US')}/s`)
+    startShare ??= share
+    const passed = (share ?? 0) - (startShare ?? 0)
+    if (paused === undefined && share !== undefined && elapsedMs >= SETTLING_MS && passed > 0 && share < 1)
+      parts.push(`${duration((elapsedMs * (1 - share)) / passed)} left`)
     return parts.join(', ')
-  }
-}
-
-class RateMeter {
-  readonly #now: () => number
-  readonly #startedAtMs: number
-  #samples: { atMs: number; done: number; share: number }[] = []
-
-  constructor(now: () => number) {
-    this.#now = now
-    this.#startedAtMs = now()
-    this.#samples.push({ atMs: this.#startedAtMs, done: 0, share: 0 })
-  }
-
-  /** Returns rates per second. */
-  measure(done: number, share = 0): { lines: number; share: number; isSettled: boolean } {
-    const atMs = this.#now()
-    const isSettled = atMs - this.#startedAtMs >= SETTLING_MS
-    this.#samples.push({ atMs, done, share })
-    while (this.#samples.length > 2 && atMs - (this.#samples[0]?.atMs ?? 0) > RATE_WINDOW_MS)
-      this.#samples.shift()
-    const [first] = this.#samples
-    const seconds = (atMs - (first?.atMs ?? atMs)) / 1_000
-    if (first === undefined || seconds === 0) return { lines: 0, share: 0, isSettled }
-    return { lines: (done - first.done) / seconds, share: (share - first.share) / seconds, isSettled }
   }
 }

@@ -1,13 +1,12 @@
 import { text as textOf } from 'node:stream/consumers'
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import { type Node, parseTree } from 'jsonc-parser'
 // The imported modules are bundled into the package, since they have no dependencies.
 import { position, positionOf } from '../../../collector/src/json/json-error.ts'
-import { findSchemaMistake, type Path, pointer } from '../../../collector/src/plan/mistake.ts'
+import { findPlanMistake, type Path, pointer } from '../../../collector/src/plan/mistake.ts'
 import { UsageError } from '../errors.ts'
-import { isObject } from '../import/json.ts'
 import { decode, NOT_UTF8 } from '../import/utf8.ts'
-import { nearest, printable, quoted } from '../output/text.ts'
+import { printable, quoted } from '../output/text.ts'
+import { repeatedKey } from '../settings/exact-json.ts'
 import { parseJson } from '../settings/parse-json.ts'
 import { readTextFile } from '../settings/text-file.ts'
 import { fetchPlan, isAddress } from './fetch-plan.ts'
@@ -31,10 +30,6 @@ export interface PlanFile {
   refusal(path: Path, message: string): UsageError
 }
 
-const NAMED = ['track', 'page', 'screen'] as const
-const BY_KIND = ['identify', 'group'] as const
-const KEYS = ['$schema', '$id', 'title', 'description', 'additionalEvents', ...NAMED, ...BY_KIND]
-
 /**
  * Reads a tracking plan from a file, from stdin for `-`, or from a URL.
  *
@@ -49,8 +44,17 @@ export async function readPlanFile(path: string, adminToken?: string): Promise<P
     const { line, column } = positionOf(text, at)
     return new UsageError(`${name}:${line}:${column}: ${printable(`${pointer(at)}: ${message}`)}`)
   }
-  requireOnce(parseTree(text) as Node, text, name)
-  requirePlan(plan, refusal)
+  const repeated = repeatedKey(text)
+  if (repeated !== undefined) {
+    const { line, column } = position(text, repeated.offset)
+    throw new UsageError(
+      `${name}:${line}:${column}: ${quoted(repeated.key)} is there twice, and only the last one would count; remove or rename one`,
+    )
+  }
+  // Formats (`"format": "date"`) do not change the generated types.
+  const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false })
+  const mistake = findPlanMistake(ajv, plan)
+  if (mistake !== undefined) throw refusal(mistake.path, mistake.message)
   return { plan: plan as TrackingPlan, refusal }
 }
 
@@ -59,46 +63,4 @@ async function readText(path: string, name: string): Promise<string> {
   const text = decode(Buffer.from(await textOf(process.stdin)))
   if (text === undefined) throw new UsageError(`${name}: ${NOT_UTF8.message}`)
   return text.replace(/^\uFEFF/, '')
-}
-
-/** Refuses duplicate keys: JSON.parse silently keeps only the last of them, so an earlier schema would be ignored. */
-function requireOnce(node: Node, text: string, name: string): void {
-  const known = new Map<string, Node>()
-  for (const child of node.children ?? []) {
-    if (child.type === 'property') {
-      const key = child.children?.[0] as Node
-      const first = known.get(key.value)
-      if (first !== undefined) {
-        const { line, column } = position(text, key.offset)
-        throw new UsageError(
-          `${name}:${line}:${column}: ${quoted(key.value)} is in line ${position(text, first.offset).line} already, and only the last one would count; remove or rename one`,
-        )
-      }
-      known.set(key.value, key)
-    }
-    requireOnce(child, text, name)
-  }
-}
-
-function requirePlan(plan: unknown, refusal: PlanFile['refusal']): void {
-  if (!isObject(plan)) throw refusal([], `expected an object with track, got ${quoted(plan)}`)
-  for (const key of Object.keys(plan)) {
-    if (KEYS.includes(key)) continue
-    const meant = nearest(key, KEYS)
-    const hint = meant === undefined ? `expected one of ${KEYS.join(', ')}` : `did you mean ${meant}?`
-    throw refusal([key], `this is not a part of a plan; ${hint}`)
-  }
-  // Formats (`"format": "date"`) do not change the generated types.
-  const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false })
-  for (const kind of NAMED) {
-    const schemas = plan[kind] ?? {}
-    if (!isObject(schemas)) throw refusal([kind], 'expected an object: a schema for each name')
-    for (const [name, schema] of Object.entries(schemas)) requireSchema(ajv, schema, [kind, name], refusal)
-  }
-  for (const kind of BY_KIND) if (kind in plan) requireSchema(ajv, plan[kind], [kind], refusal)
-}
-
-function requireSchema(ajv: Ajv2020, schema: unknown, at: Path, refusal: PlanFile['refusal']): void {
-  const mistake = findSchemaMistake(ajv, schema, at)
-  if (mistake !== undefined) throw refusal(mistake.path, mistake.message)
 }

@@ -1,9 +1,6 @@
-import { homedir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
 import type { AnalyticsSettings } from 'trackpost'
 import { UsageError } from '../errors.ts'
-import { nearest, printable } from '../output/text.ts'
-import { parseJson } from './parse-json.ts'
+import { printable } from '../output/text.ts'
 import { readTextFile } from './text-file.ts'
 
 export interface ConnectionFlags {
@@ -11,7 +8,6 @@ export interface ConnectionFlags {
   readonly writeKey?: string
   readonly host?: string
   readonly region?: string
-  readonly config?: string
 }
 
 export type Connection = Pick<AnalyticsSettings, 'host' | 'region'> & {
@@ -28,8 +24,6 @@ interface Layer {
   readonly region?: string | undefined
 }
 
-const CONFIG_NAMES = ['writeKey', 'writeKeyFile', 'host', 'region'] as const
-
 /** A connection, and where its parts come from, such as `the environment`; `undefined` for a default. */
 export interface FoundConnection {
   readonly connection: Connection
@@ -43,10 +37,10 @@ export function readConnection(flags: ConnectionFlags, env: Environment): Connec
 }
 
 /**
- * Reads each setting from the first source that has it: the flags, then the environment, then the config file. `host` and
- * `region` belong together: both are taken from the first source that has one of them.
+ * Reads each setting from the flags or, if they do not have it, from the environment. `host` and `region` belong together: both are
+ * taken from the first of these that has one of them.
  *
- * @throws UsageError when a file that was named cannot be read, or when a setting is unknown, invalid or contradicts another.
+ * @throws UsageError when a file that was named cannot be read, or when a setting is invalid or contradicts another.
  */
 export function findConnection(flags: ConnectionFlags, env: Environment): FoundConnection {
   const layers: Layer[] = [
@@ -58,7 +52,6 @@ export function findConnection(flags: ConnectionFlags, env: Environment): FoundC
       host: env['TRACKPOST_HOST'] || undefined,
       region: env['TRACKPOST_REGION'] || undefined,
     },
-    ...readConfig(flags.config, env),
   ]
   const place = layers.find(({ host, region }) => host !== undefined || region !== undefined)
   const region = place?.region
@@ -88,38 +81,4 @@ function keyOf({ source, writeKey, writeKeyFile }: Layer): string {
   const text = readTextFile(path, 'write key file').trim()
   if (text === '') throw new UsageError(`write key file ${printable(path)}: it is empty`)
   return text
-}
-
-/** Never reads a config file from the current folder, since a cloned repository could redirect events. */
-function readConfig(flag: string | undefined, env: Environment): Layer[] {
-  const named = flag ?? (env['TRACKPOST_CONFIG'] || undefined)
-  const path = named ?? join(env['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'trackpost', 'config.json')
-  let text: string
-  try {
-    text = readTextFile(path, 'config file')
-  } catch (error) {
-    if (named === undefined) return []
-    throw error
-  }
-  const where = `config file ${printable(path)}`
-  const config = parseJson(text, where, 'the file')
-  if (typeof config !== 'object' || config === null || Array.isArray(config)) {
-    throw new UsageError(`${where}: expected a JSON object`)
-  }
-  for (const [name, value] of Object.entries(config)) {
-    if (!CONFIG_NAMES.some((known) => known === name)) {
-      const meant = nearest(name, CONFIG_NAMES)
-      const hint = meant === undefined ? `it may have ${CONFIG_NAMES.join(', ')}` : `did you mean ${meant}?`
-      throw new UsageError(`${where}: no setting ${printable(name)}; ${hint}`)
-    }
-    if (typeof value !== 'string') throw new UsageError(`${where}: ${name}: expected text`)
-  }
-  const { writeKeyFile, ...others } = config as Record<string, string>
-  return [
-    {
-      source: where,
-      ...others,
-      writeKeyFile: writeKeyFile === undefined ? undefined : resolve(dirname(path), writeKeyFile),
-    },
-  ]
 }

@@ -5,7 +5,7 @@ import { printable } from '../output/text.ts'
 /**
  * Reads a small file of text. It may be in UTF-16 with a byte order mark, as `>` of Windows PowerShell writes it.
  *
- * @param what What the file is, for messages: `config file`.
+ * @param what What the file is, for messages: `mapping file`.
  * @throws UsageError when it cannot be read, or is no text.
  */
 export function readTextFile(path: string, what: string): string {

@@ -1,4 +1,3 @@
-import { createParser } from 'eventsource-parser'
 import { CommandError, UsageError } from '../errors.ts'
 import { printable } from '../output/text.ts'
 
@@ -23,7 +22,7 @@ export interface EventPage {
   readonly head: string
 }
 
-/** A message of the event stream. It announces new events, but does not contain them. */
+/** Where the list of events is now. */
 export interface News {
   readonly head: string
   /** Decreases when another collector with other events now answers at this address. */
@@ -40,11 +39,7 @@ export class LostError extends Error {
 /** The collector requires another admin token, or any. */
 export class TokenError extends CommandError {}
 
-/** After this much silence, the connection counts as lost: the collector sends something every 2 s. */
-const SILENCE_MS = 3_000
-const REQUEST_TIMEOUT_MS = 30_000
-/** Interval of polling when the collector has no room for another stream. */
-const POLL_MS = 2_000
+const REQUEST_TIMEOUT_MS = 10_000
 
 export class CollectorApi {
   readonly #base: URL
@@ -65,54 +60,24 @@ export class CollectorApi {
     return this.#get('api/about', {}, signal) as Promise<{ version?: string }>
   }
 
-  /** Returns the same data as a message of the stream. */
   stats(signal: AbortSignal): Promise<News> {
     return this.#get('api/stats', {}, signal) as Promise<News>
   }
 
-  /** Yields whenever there may be new events. Returns when the signal is aborted. @throws LostError, CommandError */
-  async *news(signal: AbortSignal): AsyncGenerator<News> {
-    const limit = new Limit(signal, REQUEST_TIMEOUT_MS)
-    try {
-      const response = await this.#fetch('api/stream', {}, limit.signal)
-      if (response === 'busy') return yield* this.#poll(signal)
-      const waiting: News[] = []
-      const parser = createParser({ onEvent: ({ data }) => void waiting.push(JSON.parse(data) as News) })
-      const decoder = new TextDecoder()
-      limit.renew(SILENCE_MS)
-      for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
-        parser.feed(decoder.decode(chunk, { stream: true }))
-        // The time limit does not apply while the caller processes the message.
-        limit.end()
-        yield* waiting.splice(0)
-        limit.renew(SILENCE_MS)
-      }
-      throw new LostError('the collector ended the connection')
-    } catch (error) {
-      if (signal.aborted) return
-      throw limit.isReached ? new LostError('the collector has stopped responding') : lost(error)
-    } finally {
-      limit.end()
-    }
-  }
-
-  async *#poll(signal: AbortSignal): AsyncGenerator<News> {
-    while (!signal.aborted) {
-      yield await this.stats(signal)
-      await new Promise((resolve) => setTimeout(resolve, POLL_MS))
-    }
-  }
-
   async #get(path: string, query: Record<string, string | undefined>, signal: AbortSignal): Promise<unknown> {
-    const limit = new Limit(signal, REQUEST_TIMEOUT_MS)
+    // Node.js 18 has no `AbortSignal.any`.
+    const ended = new AbortController()
+    const end = (): void => ended.abort()
+    signal.addEventListener('abort', end)
+    const timer = setTimeout(end, REQUEST_TIMEOUT_MS)
     try {
-      const response = await this.#fetch(path, query, limit.signal)
-      if (response === 'busy') throw new LostError('the collector is busy')
-      return await response.json()
+      return await (await this.#fetch(path, query, ended.signal)).json()
     } catch (error) {
-      throw limit.isReached ? new LostError('the collector does not respond') : lost(error)
+      const isLate = ended.signal.aborted && !signal.aborted
+      throw isLate ? new LostError('the collector does not respond') : lost(error)
     } finally {
-      limit.end()
+      clearTimeout(timer)
+      signal.removeEventListener('abort', end)
     }
   }
 
@@ -120,7 +85,7 @@ export class CollectorApi {
     path: string,
     query: Record<string, string | undefined>,
     signal: AbortSignal,
-  ): Promise<Response | 'busy'> {
+  ): Promise<Response> {
     const url = new URL(path, this.#base)
     for (const [name, value] of Object.entries(query))
       if (value !== undefined) url.searchParams.set(name, value)
@@ -140,7 +105,6 @@ export class CollectorApi {
     )
     if (response.ok) return response
     const text = await response.text()
-    if (response.status === 503 && text.includes('too_many_streams')) return 'busy'
     const { message, position, length } = problemIn(text)
     if (response.status === 429 || response.status >= 500)
       throw new LostError(
@@ -161,39 +125,6 @@ export class CollectorApi {
     return isGiven
       ? `${url.host} refuses the admin token: compare it with the one that the collector was started with`
       : `${url.host} asks for an admin token: set TRACKPOST_ADMIN_TOKEN, or use --admin-token-file`
-  }
-}
-
-/** Aborts with another signal, or after a time. Node.js 18 has no `AbortSignal.any`. */
-class Limit {
-  isReached = false
-  readonly #controller = new AbortController()
-  readonly #outer: AbortSignal
-  readonly #abort = (): void => this.#controller.abort()
-  #timer: NodeJS.Timeout | undefined
-
-  constructor(outer: AbortSignal, ms: number) {
-    this.#outer = outer
-    if (outer.aborted) this.#abort()
-    this.renew(ms)
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal
-  }
-
-  renew(ms: number): void {
-    this.end()
-    this.#outer.addEventListener('abort', this.#abort)
-    this.#timer = setTimeout(() => {
-      this.isReached = true
-      this.#abort()
-    }, ms)
-  }
-
-  end(): void {
-    clearTimeout(this.#timer)
-    this.#outer.removeEventListener('abort', this.#abort)
   }
 }
 

@@ -17,6 +17,8 @@ export interface FollowOptions {
 /** Events in one response. */
 export const MAX_LIMIT = 1_000
 const MAX_WAIT_MS = 5_000
+/** How often the collector is asked. */
+const POLL_MS = 500
 
 /**
  * Yields the events that a collector receives, in order and without repetition. Reconnects after a lost connection, and then
@@ -82,16 +84,15 @@ class Reader {
 
   async *read(): AsyncGenerator<readonly EventSummary[]> {
     const { signal } = this.#options
-    if (!this.#hasStarted) {
-      // Reads the epoch first, so that a deletion after this point is noticed.
-      this.#forgetWhenNew(await this.#api.stats(signal))
-      yield await this.#readLast()
-      this.#hasStarted = true
-    }
-    for await (const news of this.#api.news(signal)) {
+    while (!signal.aborted) {
+      // First the epoch, so that a deletion after this point is noticed.
+      const news = await this.#api.stats(signal)
       this.#forgetWhenNew(news)
-      if (news.head === this.#head && this.#pass === undefined) yield []
+      if (!this.#hasStarted) yield await this.#readLast()
+      else if (news.head === this.#head && this.#pass === undefined) yield []
       else yield* this.#readNew()
+      this.#hasStarted = true
+      await sleep(POLL_MS, undefined, { signal }).catch(() => {})
     }
   }
 

@@ -4,7 +4,7 @@ import formats from 'ajv-formats'
 import { RE2JS } from 're2js'
 import { findJsonError, positionOf } from '../json/json-error.ts'
 import type { Violation } from '../record.ts'
-import { findSchemaMistake, type Path, pointer, unescaped } from './mistake.ts'
+import { BY_KIND, findPlanMistake, NAMED, type Path, pointer, unescaped } from './mistake.ts'
 
 type Schema = Record<string, unknown> | boolean
 
@@ -22,8 +22,6 @@ export interface TrackingPlanFile {
   group?: Schema
 }
 
-const NAMED = ['track', 'page', 'screen'] as const
-const BY_KIND = ['identify', 'group'] as const
 const MAX_VIOLATIONS = 20
 
 export interface PlannedMessage {
@@ -49,20 +47,6 @@ export class TrackingPlan {
   readonly #byKey = new Map<string, ValidateFunction>()
 
   constructor(file: TrackingPlanFile) {
-    if (typeof file !== 'object' || file === null || Array.isArray(file))
-      throw new PlanError('expected a JSON object')
-    const known = new Set([
-      '$schema',
-      '$id',
-      'title',
-      'description',
-      'additionalEvents',
-      ...NAMED,
-      ...BY_KIND,
-    ])
-    const strange = Object.keys(file).find((key) => !known.has(key))
-    if (strange !== undefined)
-      throw new PlanError(`${strange}: expected one of ${[...known].join(', ')}`, [strange])
     const ajv = new Ajv2020({
       allErrors: true,
       strict: false,
@@ -71,6 +55,9 @@ export class TrackingPlan {
     })
     formats(ajv)
     ajv.addFormat('url', (text: string) => URL.canParse(text) && /^(?:https?|ftp):\/\//i.test(text))
+    const mistake = findPlanMistake(ajv, file)
+    if (mistake !== undefined)
+      throw new PlanError(`${pointer(mistake.path)}: ${mistake.message}`, mistake.path)
     this.title = file.title ?? 'Tracking plan'
     this.#allowsOthers = file.additionalEvents ?? true
     for (const kind of NAMED) {
@@ -80,9 +67,6 @@ export class TrackingPlan {
   }
 
   #add(ajv: Ajv2020, at: Path, schema: Schema): void {
-    const mistake = findSchemaMistake(ajv, schema, at)
-    if (mistake !== undefined)
-      throw new PlanError(`${pointer(mistake.path)}: ${mistake.message}`, mistake.path)
     const key = at.join(':')
     try {
       this.#byKey.set(key, ajv.compile(schema))

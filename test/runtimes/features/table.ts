@@ -269,5 +269,5 @@ const COLUMNS: Partial<Record<Feature, string>> = {
   spool: '[spool](./spool.md)',
   scope: '[scope](./scopes.md)',
   plugins: '[plugins](./plugins.md)',
-  closeOn: '[`closeOn`](./five-minutes.md#the-end-of-the-program)',
+  closeOn: '[`closeOn`](./five-minutes.md#before-the-process-exits-make-sure-that-all-events-are-sent)',
 }
