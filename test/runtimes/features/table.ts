@@ -253,7 +253,7 @@ ${notes.map((text, index) => `${index + 1}. ${text}`).join('\n')}
 ${shown.map(({ title, where }) => `| ${title} | ${where} |`).join('\n')}
 
 [features.mjs](../test/runtimes/features/features.mjs) has the code for each feature. \`npm run test:runtimes\` also tests other
-versions of Node.js, and retries and rate limits. [Serverless](./serverless.md) is about functions in production.
+versions of Node.js, and retries and rate limits. [Serverless](./serverless.md) is about deployed functions.
 `
 }
 
