@@ -90,7 +90,7 @@ test.each(['workerd', 'worker', 'edge-light', 'browser'])(
     const outputs = Object.values(metafile.outputs)
     const first = outputs.find(({ entryPoint }) => entryPoint?.endsWith('edge.mjs'))
     const others = outputs.filter((output) => output !== first)
-    const isOAuth = (path: string): boolean => path.includes('/oauth-')
+    const isOAuth = (path: string): boolean => path.includes('/tokens-')
     expect(Object.keys(first?.inputs ?? {}).filter(isOAuth)).toEqual([])
     expect(others.some(({ inputs }) => Object.keys(inputs).some(isOAuth))).toBe(true)
     expect(first?.imports.filter(({ external }) => external)).toEqual([])
