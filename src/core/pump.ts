@@ -159,8 +159,12 @@ function end(core: Core, request: Request, verdict: Verdict): void {
   } catch (error) {
     putBackLost(core, batch, error)
   }
-  // A callback may have taken its time.
-  pump(core, clock.monotonic())
+  try {
+    // A callback may have taken its time.
+    pump(core, clock.monotonic())
+  } catch (error) {
+    putBackLost(core, batch, error)
+  }
 }
 
 /** A defect of this library must neither end the program nor lose an event: those that are nowhere go back into the line. */

@@ -83,3 +83,28 @@ test('an event that comes while the settings are wrong is tried after flushInter
 
   expect(client.requests).toHaveLength(2)
 })
+
+test('a defect while the next request is chosen does not end the program', async () => {
+  class FaultyClock extends FakeClock {
+    isFaulty = false
+    override setTimer(run: () => void, ms: number): () => void {
+      if (!this.isFaulty) return super.setTimer(run, ms)
+      this.isFaulty = false
+      throw new Error('a defect')
+    }
+  }
+  const clock = new FaultyClock()
+  const { analytics, client } = createAnalytics({ flushAt: 1 }, [status(503)], clock)
+  analytics.on('http_response', () => {
+    clock.isFaulty = true
+  })
+  trackPurchases(analytics, 1)
+  await clock.advance(10)
+  expect(clock.isFaulty).toBe(false)
+
+  client.answerWith(status(200))
+  const flushed = analytics.flush()
+  await clock.advance(60_000)
+
+  expect(await flushed).toEqual({ delivered: 1, failed: 0, pending: 0 })
+})
