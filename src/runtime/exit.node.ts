@@ -5,15 +5,18 @@ import type { Exiting } from './exit.ts'
 /** The clients with pending events: only these are kept in memory. */
 const watched = new Set<Exiting>()
 let isListening = false
+/** Whether the listener of this module has run, or came too late to be called. */
+let isPast = false
 
 /**
  * Called when a client has pending events.
  *
- * @returns Whether `exit` listeners run, so that nothing asynchronous happens any more. Node.js sets `_exiting` before them.
+ * @returns Whether the process exits and nobody will call `onExit`: the caller must. Before that, a program may go on tracking in
+ * its `exit` listeners. Node.js sets `_exiting` before the first of them.
  */
 export function watchExit(client: Exiting): boolean {
   watched.add(client)
-  return runtimeProcess?._exiting === true
+  return isPast && runtimeProcess?._exiting === true
 }
 
 export function unwatchExit(client: Exiting): void {
@@ -27,9 +30,11 @@ export function unwatchExit(client: Exiting): void {
 export function listenToExit(): void {
   if (isListening || typeof runtimeProcess?.on !== 'function') return
   isListening = true
+  isPast = runtimeProcess._exiting === true
   // After all other listeners and their microtasks, so that the events that they track are delivered too.
   runtimeProcess.on('beforeExit', () => soon(() => (runtimeProcess?.nextTick ?? soon)(idle)))
   runtimeProcess.on('exit', () => {
+    isPast = true
     for (const client of [...watched]) client.onExit()
   })
 }
