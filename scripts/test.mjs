@@ -2,7 +2,7 @@
 //   node scripts/test.mjs                   the default form (tiers.mjs)
 //   node scripts/test.mjs --full            everything
 //   node scripts/test.mjs --rest            the tests that the default form leaves out, except *.night.test.ts and `inNight`
-//   node scripts/test.mjs step... [--full]  whole steps by name; with --full in the sizes of docs/faults.md
+//   node scripts/test.mjs step... [--full]  whole steps by name; with --full in the sizes of test/faults/README.md
 // Other arguments are passed to the test runner of a step. Parallel steps run three at a time, since they often wait for
 // processes, servers and browsers. A parallel step prints its output when it has ended. The packages are built, packed and
 // installed once. `IS_BUILT=1` tells the setup of a suite not to build them again. The caller of this script sets it if both

@@ -12,7 +12,7 @@ const all = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-
   encoding: 'utf8',
 }).split('\n')
 const files = all
-  .filter((path) => /\.(?:tsx?|mts|mjs|cjs|js|md|sh|ya?ml)$/.test(path) && path !== 'docs/faults.md')
+  .filter((path) => /\.(?:tsx?|mts|mjs|cjs|js|md|sh|ya?ml)$/.test(path) && path !== 'test/faults/README.md')
   .filter((path) => {
     try {
       return read(path) !== ''
@@ -27,8 +27,8 @@ function mentions(pattern: RegExp): { path: string; groups: string[] }[] {
   )
 }
 
-describe('docs/faults.md', () => {
-  const rows = [...read('docs/faults.md').matchAll(/^\| ([FBS]\d+) \|/gm)].map(([, row]) => row ?? '')
+describe('test/faults/README.md', () => {
+  const rows = [...read('test/faults/README.md').matchAll(/^\| ([FBS]\d+) \|/gm)].map(([, row]) => row ?? '')
 
   test('contains each row once', () => {
     expect(rows.length).toBeGreaterThan(200)
@@ -46,8 +46,10 @@ describe('docs/faults.md', () => {
   })
 
   test('contains every section that code, tests and documents mention', () => {
-    const sections = [...read('docs/faults.md').matchAll(/^#{2,3} (\d(?:\.\d)?)/gm)].map(([, one]) => one)
-    const named = mentions(/faults\.md, section (\d(?:\.\d)?)/g)
+    const sections = [...read('test/faults/README.md').matchAll(/^#{2,3} (\d(?:\.\d)?)/gm)].map(
+      ([, one]) => one,
+    )
+    const named = mentions(/faults\/README\.md, section (\d(?:\.\d)?)/g)
 
     expect(named.length).toBeGreaterThan(0)
     expect(named.filter(({ groups: [section] }) => !sections.includes(section))).toEqual([])

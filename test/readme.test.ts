@@ -48,7 +48,7 @@ describe('the README', () => {
   const readme = read('README.md')
 
   test('links to every guide', () => {
-    const reference = ['index', 'spec', 'faults'].map((name) => `${name}.md`)
+    const reference = ['index', 'spec'].map((name) => `${name}.md`)
     const guides = readdirSync(new URL('../docs', import.meta.url)).filter(
       (name) => name.endsWith('.md') && !reference.includes(name),
     )

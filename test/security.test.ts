@@ -148,8 +148,8 @@ test('every proof of PROVED is a test', () => {
   expect(proofs.filter(([, file = '', title = '']) => !codeOf(file).includes(title))).toEqual([])
 })
 
-test('each row of docs/faults.md is in the title of a test, or in PROVED', () => {
-  const rows = [...read('docs/faults.md').matchAll(/^\| ([FBS]\d+) \|/gm)].map(([, row]) => row ?? '')
+test('each row of test/faults/README.md is in the title of a test, or in PROVED', () => {
+  const rows = [...read('test/faults/README.md').matchAll(/^\| ([FBS]\d+) \|/gm)].map(([, row]) => row ?? '')
   const named = new Set(Object.keys(PROVED))
   const pattern =
     /(?<![\w#/+-])([FBS])(\d{2,3})(?:(?:\s?[-–]\s?|\s(?:to|through)\s)\1?(\d{2,3}))?(?![\w/+-]|\.\w)/g

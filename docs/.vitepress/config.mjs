@@ -48,11 +48,11 @@ export default defineConfig({
       {
         text: 'Guide',
         link: '/five-minutes',
-        activeMatch: '^/(?!$|api/|cluster|spec|faults|contributing/)',
+        activeMatch: '^/(?!$|api/|cluster|spec|contributing/)',
       },
       { text: 'API', link: '/api/', activeMatch: '^/api/' },
       { text: 'Cluster', link: '/cluster', activeMatch: '^/cluster' },
-      { text: 'Contributors', link: '/spec', activeMatch: '^/(?:spec|faults|contributing/)' },
+      { text: 'Contributors', link: '/spec', activeMatch: '^/(?:spec|contributing/)' },
     ],
     // Written by scripts/build-docs.mjs.
     sidebar: read('./pages/sidebar.json'),

@@ -51,7 +51,7 @@ export const ELSEWHERE = {
 
 /** A sidebar of its own, for people who work on the library itself. */
 export const CONTRIBUTORS = [
-  { text: 'The product', pages: ['spec', 'faults'] },
+  { text: 'The product', pages: ['spec'] },
   {
     text: 'The code',
     pages: [
@@ -60,7 +60,6 @@ export const CONTRIBUTORS = [
       'contributing/simulation',
       'contributing/page',
       'contributing/release',
-      'contributing/simulation',
     ],
   },
 ]

@@ -8,7 +8,7 @@ function boostDocument(id) {
   const page = id.replace(/(?:\.html)?(?:#.*)?$/, '')
   if (page.startsWith('/api/')) return 0.15
   if (page === '/' || page === '' || page === '/changelog' || page === '/questions') return 0.3
-  if (/^\/(?:spec|faults|contributing\/)/.test(page)) return 0.1
+  if (/^\/(?:spec|contributing\/)/.test(page)) return 0.1
   return /^\/(?:cluster|collector|command-line|migration\/)/.test(page) ? 0.85 : 1
 }
 

@@ -152,7 +152,7 @@ describe('the emitter', () => {
   })
 })
 
-// docs/faults.md, row F108.
+// test/faults/README.md, row F108.
 test.each(['on', 'once', 'addListener'] as const)(
   'a listener added by %s runs in the asynchronous context of its registration',
   async (method) => {

@@ -49,7 +49,7 @@ describe('the client over fetch', () => {
     })
   })
 
-  // docs/faults.md, row F22. The target has no handler, so the test fails if the redirect is followed.
+  // test/faults/README.md, row F22. The target has no handler, so the test fails if the redirect is followed.
   test.each([301, 302, 303, 307, 308])(
     'a redirect with %i is a response and is not followed',
     async (status) => {

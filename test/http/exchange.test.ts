@@ -267,7 +267,7 @@ describe('F20: a client that misbehaves', () => {
   })
 })
 
-// docs/faults.md, row S18.
+// test/faults/README.md, row S18.
 describe('a body that does not end is cancelled even if the client ignores its signal', () => {
   test.each([
     ['when its timeout has passed', (watched: Watched) => watched.clock.advance(1_000)],

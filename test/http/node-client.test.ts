@@ -117,7 +117,7 @@ describe('the client over node:http', () => {
     await expect(answer).rejects.toThrow('aborted')
   })
 
-  // docs/faults.md, row F28.
+  // test/faults/README.md, row F28.
   test('a response body beyond 64 KiB is cut off', async () => {
     server.use(http.post(URL, () => HttpResponse.text('x'.repeat(200_000))))
 

@@ -42,7 +42,7 @@ describe('discarding a body', () => {
     expect(state).toEqual({ read: kibibytes, isCancelled: false })
   })
 
-  // docs/faults.md, row F28.
+  // test/faults/README.md, row F28.
   test.each([66, Number.POSITIVE_INFINITY])(
     'cancels a body of %s KiB after reading 65 KiB',
     async (kibibytes) => {

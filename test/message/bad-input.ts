@@ -1,4 +1,4 @@
-/** The table of bad input, docs/faults.md, section 2. */
+/** The table of bad input, test/faults/README.md, section 2. */
 import { Readable } from 'node:stream'
 import { runInNewContext } from 'node:vm'
 

@@ -11,7 +11,7 @@ import { compileSnippets } from './compile-snippets.ts'
 import { createProject, type Project, REPOSITORY, run, runTool } from './project.ts'
 
 /** Documents whose code is not run here: they have no programs, or other tests run them. */
-const OTHERS = ['faults', 'spec', 'tracking-plans'].map((name) => `docs/${name}.md`)
+const OTHERS = ['spec', 'tracking-plans'].map((name) => `docs/${name}.md`)
 
 const documents = readdirSync(join(REPOSITORY, 'docs'), { recursive: true })
   .map((path) => `docs/${String(path).replaceAll('\\', '/')}`)

@@ -509,7 +509,7 @@ describe('F102: plugins that never settle', () => {
     expect(ends[0]?.message).toBe("the plugin 'filtre' failed: it took longer than 5000 ms")
   })
 
-  // docs/faults.md, row F18.
+  // test/faults/README.md, row F18.
   test('after a suspension of the process, a plugin that has settled meanwhile is not given up', async () => {
     const { clock, pipeline, run } = setUp()
     const answer = deferred()

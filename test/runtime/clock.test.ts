@@ -164,7 +164,7 @@ test('a deadline fires once, at its time', async () => {
   expect(watched.runs).toBe(1)
 })
 
-// docs/faults.md, row F18.
+// test/faults/README.md, row F18.
 test('after a suspension of the process, a deadline is extended once, by a second', async () => {
   const watched = startDeadline()
 

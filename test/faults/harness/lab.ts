@@ -1,6 +1,6 @@
 /**
  * The test process. It starts oracles (the processes of the test servers) and hosts (the processes that run the
- * client), and checks the rules of docs/faults.md, section 1.0.
+ * client), and checks the rules of test/faults/README.md, section 1.0.
  */
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -13,7 +13,7 @@ import type { OracleIO, Script, ServerOptions, ServerReport } from './oracle.ts'
 import { type HostReport, type Job, OUTCOMES, type Tools } from './outcomes.ts'
 
 export const ROOT = resolve(import.meta.dirname, '../../..')
-/** Whether rows use the numbers of docs/faults.md instead of smaller ones. */
+/** Whether rows use the numbers of test/faults/README.md instead of smaller ones. */
 export const isFull = process.env['FAULTS_FULL'] === '1'
 export const size = (normal: number, full: number): number => (isFull ? full : normal)
 export const sleep = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
@@ -305,7 +305,7 @@ export function waitsOf(report: HostReport, which: 'set' | 'fired' = 'set'): num
 /** Waits between attempts. Timers of 40,000,000 ms and more are left out: they are the deadlines of whole batches. */
 export const backoffsOf = (report: HostReport): number[] => waitsOf(report).filter((ms) => ms < 40_000_000)
 
-/** Checks the rules of docs/faults.md, section 1.0. */
+/** Checks the rules of test/faults/README.md, section 1.0. */
 export function expectOracleRules(run: HostRun, servers: ServerReport[], allow: Allowances = {}): HostReport {
   const report = reportOf(run)
   const stats = report.stats as Stats
@@ -356,7 +356,7 @@ export function expectOracleRules(run: HostRun, servers: ServerReport[], allow: 
   return report
 }
 
-/** Checks rule 5 of docs/faults.md, section 1.0, and that no secret leaks (section 3.1). */
+/** Checks rule 5 of test/faults/README.md, section 1.0, and that no secret leaks (section 3.1). */
 export function expectHealthyHost(run: HostRun, allow: Allowances = {}): void {
   const report = reportOf(run)
   expect(report.uncaught, 'uncaught exceptions and unhandled rejections').toEqual([])

@@ -1,4 +1,4 @@
-/** Runs rows of docs/faults.md as tests. */
+/** Runs rows of test/faults/README.md as tests. */
 import { expect, test } from 'vitest'
 import { TIER } from '../../../scripts/tiers.mjs'
 
@@ -8,12 +8,12 @@ const FULL_ROWS = ['F02', 'F03', 'F06', 'F08', 'F09', 'F11', 'F13', 'F14', 'F16'
 export interface Row {
   /**
    * Adds to the count of injected faults. If the count stays below `least`, the row counts as not run and fails
-   * (docs/faults.md, section 1.0, rule 6).
+   * (test/faults/README.md, section 1.0, rule 6).
    */
   injected(times: number, least?: number): void
 }
 
-/** Defines the test of a row of docs/faults.md. `injected` describes the fault, `title` the required result. */
+/** Defines the test of a row of test/faults/README.md. `injected` describes the fault, `title` the required result. */
 export function row(
   id: string,
   injected: string,

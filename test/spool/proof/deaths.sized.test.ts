@@ -1,5 +1,5 @@
 /**
- * Real processes die, one by one and together, and the next processes deliver their events (docs/faults.md, rows F88,
+ * Real processes die, one by one and together, and the next processes deliver their events (test/faults/README.md, rows F88,
  * F94, F98).
  */
 import type { ChildProcess } from 'node:child_process'
