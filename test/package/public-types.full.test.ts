@@ -1,21 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createProject, type Project, REPOSITORY, run, runTool } from './project.ts'
+import { createProject, type Project, REPOSITORY, runTool } from './project.ts'
 
 let project: Project
 beforeAll(async () => {
   project = await createProject()
 })
 afterAll(() => project?.remove())
-
-test('the public types agree with the report in test/package/public-types.api.md', async () => {
-  const script = join(REPOSITORY, 'scripts/report-types.mjs')
-  const { code, output } = await run(process.execPath, [script, '--check'])
-
-  expect(output, '`npm run report:types` writes the report').toBe('')
-  expect(code).toBe(0)
-})
 
 test('are-the-types-wrong finds nothing, under any module resolution', async () => {
   const { code, output } = await runTool('attw', [project.tarball.path, '--no-definitely-typed'])
