@@ -64,8 +64,6 @@ export interface ServerOptions {
   state?: Record<string, unknown>
   /** Keeps request bodies up to this total size in bytes. Later requests are kept only as digests. Default: 16 MiB. */
   keepBytes?: number
-  /** Saves memory in runs of hours: keeps one digest for each event, and no requests. */
-  isLight?: boolean
 }
 
 export interface RecordedRequest {
@@ -113,9 +111,6 @@ class OracleServer {
   readonly sockets = new Set<Socket>()
   readonly digests = new Map<string, string>()
   ledger = new Uint8Array(4_096)
-  /** With `isLight`: one digest for each event, by its number. */
-  shortDigests = new Uint32Array(4_096)
-  requestCount = 0
   connections = 0
   maxOpen = 0
   active = 0
@@ -213,8 +208,7 @@ class OracleServer {
       body: keeps ? body.toString('utf8') : undefined,
       acknowledged: false,
     }
-    this.requestCount++
-    if (this.options.isLight !== true) this.requests.push(record)
+    this.requests.push(record)
     const numbers = request.method === 'POST' && body.length > 0 ? this.enterBatch(request, record) : []
     request.events = record.events
     return () => {
@@ -267,7 +261,7 @@ class OracleServer {
         this.violate(`messageId: ${String(messageId)}`)
         continue
       }
-      const known = this.options.isLight === true ? undefined : this.enterDigest(messageId, slice)
+      const known = this.enterDigest(messageId, slice)
       const properties = message['properties'] as { n?: unknown; run?: unknown } | undefined
       if (typeof properties?.n !== 'number' || typeof properties.run !== 'string') continue
       const { n } = properties
@@ -277,23 +271,13 @@ class OracleServer {
         const grown = new Uint8Array(Math.max(n + 1, this.ledger.length * 2))
         grown.set(this.ledger)
         this.ledger = grown
-        const digests = new Uint32Array(grown.length)
-        digests.set(this.shortDigests)
-        this.shortDigests = digests
       }
       this.maxEvent = Math.max(this.maxEvent, n)
       if (record.first < 0) record.first = n
       if (n <= record.last) record.isOrdered = false
       record.last = n
       const times = (this.ledger[n] as number) >> 1
-      if (this.options.isLight === true) {
-        const digest = createHash('md5').update(slice).digest().readUInt32LE(0)
-        if (times > 0) {
-          this.duplicates++
-          if (this.shortDigests[n] !== digest) this.violate(`the repeat of event ${n} has other bytes`)
-        }
-        this.shortDigests[n] = digest
-      } else if (times > 0 && known === undefined) this.violate(`event ${n} came with two message ids`)
+      if (times > 0 && known === undefined) this.violate(`event ${n} came with two message ids`)
       this.ledger[n] = (Math.min(times + 1, 127) << 1) | ((this.ledger[n] as number) & 1)
       numbers.push(n)
     }
@@ -368,7 +352,7 @@ class Reader {
     this.#request = undefined
     this.#served++
     this.#isBusy = true
-    request.index = this.owner.requestCount
+    request.index = this.owner.requests.length
     const acknowledge = this.owner.enter(request)
     const io = this.owner.io(this.socket, acknowledge, request.index)
     this.owner.maxActive = Math.max(this.owner.maxActive, ++this.owner.active)
@@ -401,7 +385,7 @@ class Reader {
     this.#expected = Number(headers['content-length'] ?? 0)
     if (headers['transfer-encoding'] !== undefined) this.owner.violate('a chunked request')
     this.#request = {
-      index: this.owner.requestCount,
+      index: this.owner.requests.length,
       connection: this.connection,
       isReused: this.#served > 0,
       atMs: Date.now(),
