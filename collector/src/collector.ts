@@ -126,8 +126,7 @@ export class RunningCollector implements Collector {
       ops: { whyNotReady: () => store.whyNotReady(), metrics: () => this.#metrics() },
       handleToken:
         tokens &&
-        ((request, response, notes) =>
-          handleToken({ tokens, faults: this.#injector, onFault }, request, response, notes)),
+        ((request, response, notes) => handleToken(tokens, this.#injector, request, response, notes)),
       handleApi: (...given) => this.#handleApi(...given),
       servePage: (path, request, response) => this.#page.serve(path, request, response),
       onFault,

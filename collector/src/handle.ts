@@ -31,7 +31,7 @@ export interface Collector extends AsyncDisposable {
   faults(): FaultState
   /** Removes all faults. */
   clearFaults(): void
-  /** Revokes all tokens. Rejects when the store cannot be written to. */
+  /** Revokes all tokens. */
   revokeTokens(): Promise<void>
   /** Finishes the requests in flight, commits their events, and closes the port and the store. */
   close(): Promise<void>

@@ -48,7 +48,6 @@ const REMEDIES: Readonly<Record<Reason, [remedy: string, field?: string]>> = {
   bad_credentials: ['Compare the write key or the OAuth settings of the client with the config file.'],
   malformed_credentials: ['Send Authorization: Basic and the base64 of the write key with a colon after it.'],
   expired_token: ['Have the client fetch a new token, and look at both clocks.'],
-  source_not_allowed: ['Add the source to the sources of the OAuth application in the config file.'],
 }
 
 const REMEDIES_OF_WARNINGS: Readonly<Record<Warning, [remedy: string, field?: string]>> = {

@@ -46,7 +46,6 @@ export const REASONS = {
   bad_credentials: 'the credentials are missing or unknown',
   malformed_credentials: 'the Authorization header is malformed',
   expired_token: 'the access token has expired or was revoked',
-  source_not_allowed: 'the OAuth application may not write to this source',
 } as const
 export type Reason = keyof typeof REASONS
 

@@ -45,7 +45,7 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
   const store = openStore(options, config, clock, listeners.onFault)
   let running: RunningCollector
   try {
-    const tokens = await createTokenServer(config, clock, store)
+    const tokens = await createTokenServer(config, clock)
     const about = aboutOf(config, options, store, clock, typeof access === 'object')
     const given = { config, store, clock, tokens, access, faults, plan, release, about, isLocal, listeners }
     running = new RunningCollector({ ...given, limits: options.limits })
@@ -90,11 +90,10 @@ function openStore(
 async function createTokenServer(
   { oauth, publicUrl }: Config,
   clock: Clock,
-  store: Store,
 ): Promise<TokenServer | undefined> {
   if (oauth === undefined) return undefined
   const { TokenServer } = await import('./auth/tokens.ts')
-  return new TokenServer({ oauth, publicUrl }, clock, store)
+  return new TokenServer(oauth, publicUrl, clock)
 }
 
 function aboutOf(

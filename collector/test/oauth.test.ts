@@ -206,19 +206,6 @@ test('expired and revoked tokens get 401', async () => {
   expect(expired.headers.get('www-authenticate')).toContain('error="invalid_token"')
 })
 
-test('a token with too small a scope, or for another source, gets 403', async () => {
-  const collector = await open()
-  const other = await requestToken(collector, await assertion(collector), { scope: 'other' })
-  const send = (token: string | undefined, writeKey: string) =>
-    postPlain(collector, '/v1/track', track({ writeKey }), { authorization: `Bearer ${token}` })
-
-  const small = await send(other.access_token, 'shop-key')
-  const foreign = await send(await tokenFor(collector), 'blog-key')
-
-  expect([small.status, foreign.status]).toEqual([403, 403])
-  expect(small.headers.get('www-authenticate')).toContain('insufficient_scope')
-})
-
 let smallKey = ''
 beforeAll(() => {
   const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 1024 })
@@ -228,21 +215,13 @@ beforeAll(() => {
 test('unusable public keys are reported at the start', async () => {
   const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const ecPem = ec.publicKey.export({ type: 'spki', format: 'pem' }).toString()
-  const withKey = (key: object) => ({
-    oauth: { applications: [{ clientId: 'app', keys: [{ keyId: 'k1', ...key }] }] },
+  const withKey = (publicKey: string) => ({
+    oauth: { applications: [{ clientId: 'app', keys: [{ keyId: 'k1', publicKey }] }] },
   })
 
-  await expect(openCollector({ config: withKey({ publicKey: 'nonsense' }) })).rejects.toThrow(
+  await expect(openCollector({ config: withKey('nonsense') })).rejects.toThrow(
     /"k1" of "app": not a public key/,
   )
-  await expect(openCollector({ config: withKey({ publicKey: smallKey }) })).rejects.toThrow(
-    /at least 2048 bits/,
-  )
-  await expect(openCollector({ config: withKey({ publicKey: ecPem }) })).rejects.toThrow(
-    /expected an RSA key/,
-  )
-  await expect(openCollector({ config: withKey({ publicKeyFile: '/no/such/file' }) })).rejects.toThrow(
-    '/no/such/file',
-  )
-  await expect(openCollector({ config: withKey({}) })).rejects.toThrow(/exactly one of publicKey/)
+  await expect(openCollector({ config: withKey(smallKey) })).rejects.toThrow(/at least 2048 bits/)
+  await expect(openCollector({ config: withKey(ecPem) })).rejects.toThrow(/expected an RSA key/)
 })

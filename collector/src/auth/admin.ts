@@ -79,7 +79,7 @@ function setCookie(response: ServerResponse, value: string, maxAgeSeconds: numbe
 
 /** Compares digests of equal length in constant time, so that the time reveals nothing about the texts. */
 function isEqual(one: string, other: string): boolean {
-  return timingSafeEqual(sha256(one), sha256(other))
+  return timingSafeEqual(Buffer.from(sha256(one)), Buffer.from(sha256(other)))
 }
 
 function cookieOf(request: IncomingMessage): string | undefined {

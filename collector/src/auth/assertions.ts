@@ -1,13 +1,5 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import {
-  decodeJwt,
-  decodeProtectedHeader,
-  errors,
-  type JWTPayload,
-  jwtVerify,
-  type ProtectedHeaderParameters,
-} from 'jose'
+import { decodeJwt, decodeProtectedHeader, errors, jwtVerify } from 'jose'
 import { ConfigError } from '../config/config-error.ts'
 import type { ApplicationConfig } from '../config/schema.ts'
 
@@ -18,9 +10,8 @@ const CLOCK_TOLERANCE_SECONDS = 5
 const MAX_JTI_CHARACTERS = 256
 const MIN_RSA_BITS = 2048
 
-export interface Application extends Omit<ApplicationConfig, 'keys'> {
-  keys: ReadonlyMap<string, KeyObject>
-}
+/** The public keys of each application, by client id and key id. */
+export type Keys = ReadonlyMap<string, ReadonlyMap<string, KeyObject>>
 
 /** Says why no token is issued, with an error code of RFC 6749, section 5.2. */
 export class TokenError extends Error {
@@ -34,67 +25,54 @@ export class TokenError extends Error {
   }
 }
 
+function refused(description: string): TokenError {
+  return new TokenError(401, 'invalid_client', description)
+}
+
 /**
  * Checks a client assertion: a JWT with which an application requests a token.
  *
  * @param audiences The values that `aud` may have.
- * @returns The application that signed it, and what must be used only once until the assertion has expired.
+ * @returns What must be used only once until the assertion has expired.
  * @throws TokenError when the assertion is refused.
  * @see RFC 7523, section 3
  */
 export async function checkAssertion(
   assertion: string,
-  applications: ReadonlyMap<string, Application>,
+  keys: Keys,
   audiences: string[],
   nowMs: number,
-): Promise<{ application: Application; use: string; expiresAtMs: number }> {
-  let header: ProtectedHeaderParameters
-  let claims: JWTPayload
+): Promise<{ use: string; expiresAtMs: number }> {
+  let kid: string | undefined
+  let clientId: string | undefined
   try {
-    header = decodeProtectedHeader(assertion)
-    claims = decodeJwt(assertion)
+    ;({ kid } = decodeProtectedHeader(assertion))
+    ;({ iss: clientId } = decodeJwt(assertion))
   } catch {
     throw new TokenError(400, 'invalid_request', 'client_assertion is not a signed JWT')
   }
-  const application = typeof claims.iss === 'string' ? applications.get(claims.iss) : undefined
-  const key = typeof header.kid === 'string' ? application?.keys.get(header.kid) : undefined
-  if (application === undefined || key === undefined) {
-    // An unknown application and an unknown key get the same message, so that callers do not learn which of the two is wrong.
-    throw new TokenError(401, 'invalid_client', 'no application has this issuer and key id')
-  }
-  try {
-    const verified = await jwtVerify(assertion, key, {
-      algorithms: [ASSERTION_ALGORITHM],
-      issuer: application.clientId,
-      subject: application.clientId,
-      audience: audiences,
-      clockTolerance: CLOCK_TOLERANCE_SECONDS,
-      currentDate: new Date(nowMs),
-      requiredClaims: ['iss', 'sub', 'aud', 'iat', 'exp', 'jti'],
-    })
-    claims = verified.payload
-  } catch (cause) {
-    throw new TokenError(401, 'invalid_client', describe(cause))
-  }
-  const { iat = 0, exp = 0, jti = '' } = claims
-  if (exp - iat > ASSERTION_LIFETIME_SECONDS) {
-    throw new TokenError(
-      401,
-      'invalid_client',
-      `the assertion lives longer than ${ASSERTION_LIFETIME_SECONDS} s`,
-    )
-  }
-  if (iat > nowMs / 1000 + CLOCK_TOLERANCE_SECONDS) {
-    throw new TokenError(401, 'invalid_client', 'the assertion is not yet valid: iat is in the future')
-  }
-  if (typeof jti !== 'string' || jti === '' || jti.length > MAX_JTI_CHARACTERS) {
-    throw new TokenError(401, 'invalid_client', 'jti is not a string of 1 to 256 characters')
-  }
-  return {
-    application,
-    use: `${application.clientId} ${jti}`,
-    expiresAtMs: (exp + CLOCK_TOLERANCE_SECONDS) * 1000,
-  }
+  const key = keys.get(clientId ?? '')?.get(kid ?? '')
+  // An unknown application and an unknown key get the same message, so that callers do not learn which of the two is wrong.
+  if (key === undefined || clientId === undefined) throw refused('no application has this issuer and key id')
+  const { payload } = await jwtVerify(assertion, key, {
+    algorithms: [ASSERTION_ALGORITHM],
+    issuer: clientId,
+    subject: clientId,
+    audience: audiences,
+    clockTolerance: CLOCK_TOLERANCE_SECONDS,
+    currentDate: new Date(nowMs),
+    requiredClaims: ['iss', 'sub', 'aud', 'iat', 'exp', 'jti'],
+  }).catch((cause: unknown) => {
+    throw refused(describe(cause))
+  })
+  const { iat = 0, exp = 0, jti = '' } = payload
+  if (exp - iat > ASSERTION_LIFETIME_SECONDS)
+    throw refused(`the assertion lives longer than ${ASSERTION_LIFETIME_SECONDS} s`)
+  if (iat > nowMs / 1000 + CLOCK_TOLERANCE_SECONDS)
+    throw refused('the assertion is not yet valid: iat is in the future')
+  if (typeof jti !== 'string' || jti === '' || jti.length > MAX_JTI_CHARACTERS)
+    throw refused('jti is not a string of 1 to 256 characters')
+  return { use: `${clientId} ${jti}`, expiresAtMs: (exp + CLOCK_TOLERANCE_SECONDS) * 1000 }
 }
 
 /** The addresses of the collector as clients may write them. */
@@ -112,35 +90,27 @@ export function audiencesOf(address: string, publicUrl: string | undefined): str
   return [...names].flatMap((base) => [base, `${base}/`, `${base}/token`])
 }
 
-/**
- * Returns the applications by their client id.
- *
- * @throws ConfigError when a public key cannot be used.
- */
-export function readApplications(
-  applications: readonly ApplicationConfig[],
-): ReadonlyMap<string, Application> {
+/** @throws ConfigError when a public key cannot be used. */
+export function readKeys(applications: readonly ApplicationConfig[]): Keys {
   return new Map(
-    applications.map((one) => [one.clientId, { ...one, keys: readKeys(one) } satisfies Application]),
+    applications.map(({ clientId, keys }) => [
+      clientId,
+      new Map(keys.map(({ keyId, publicKey }) => [keyId, readKey(publicKey, keyId, clientId)])),
+    ]),
   )
 }
 
-function readKeys(application: ApplicationConfig): Map<string, KeyObject> {
-  const keys = new Map<string, KeyObject>()
-  for (const { keyId, publicKey, publicKeyFile } of application.keys) {
-    const where = `oauth: key ${JSON.stringify(keyId)} of ${JSON.stringify(application.clientId)}`
-    let key: KeyObject
-    try {
-      key = createPublicKey(publicKey ?? readFileSync(publicKeyFile ?? '', 'utf8'))
-    } catch {
-      throw new ConfigError(`${where}: not a public key in PEM${publicKeyFile ? ` (${publicKeyFile})` : ''}`)
-    }
-    if (key.asymmetricKeyType !== 'rsa' || (key.asymmetricKeyDetails?.modulusLength ?? 0) < MIN_RSA_BITS) {
-      throw new ConfigError(`${where}: expected an RSA key of at least ${MIN_RSA_BITS} bits`)
-    }
-    keys.set(keyId, key)
+function readKey(pem: string, keyId: string, clientId: string): KeyObject {
+  const where = `oauth: key ${JSON.stringify(keyId)} of ${JSON.stringify(clientId)}`
+  let key: KeyObject
+  try {
+    key = createPublicKey(pem)
+  } catch {
+    throw new ConfigError(`${where}: not a public key in PEM`)
   }
-  return keys
+  if (key.asymmetricKeyType === 'rsa' && (key.asymmetricKeyDetails?.modulusLength ?? 0) >= MIN_RSA_BITS)
+    return key
+  throw new ConfigError(`${where}: expected an RSA key of at least ${MIN_RSA_BITS} bits`)
 }
 
 /** Clients recognise a wrong clock by the words "expired" and "not yet valid". */

@@ -1,8 +1,9 @@
 export type Credentials =
-  | { scheme: 'none' }
-  | { scheme: 'key'; writeKey: string }
+  | { scheme: 'key'; writeKey: string | undefined }
   | { scheme: 'bearer'; token: string; writeKey: string | undefined }
-  | { scheme: 'malformed' }
+  | { scheme: 'malformed'; writeKey: undefined }
+
+const MALFORMED: Credentials = { scheme: 'malformed', writeKey: undefined }
 
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
 const BEARER_TOKEN = /^[A-Za-z0-9._~+/-]+=*$/
@@ -15,18 +16,16 @@ const BEARER_TOKEN = /^[A-Za-z0-9._~+/-]+=*$/
  */
 export function readCredentials(authorization: string | undefined, bodyKey: unknown): Credentials {
   const writeKey = typeof bodyKey === 'string' && bodyKey !== '' ? bodyKey : undefined
-  if (authorization === undefined) {
-    return writeKey === undefined ? { scheme: 'none' } : { scheme: 'key', writeKey }
-  }
+  if (authorization === undefined) return { scheme: 'key', writeKey }
   const space = authorization.indexOf(' ')
   const scheme = (space < 0 ? authorization : authorization.slice(0, space)).toLowerCase()
   const value = space < 0 ? '' : authorization.slice(space + 1).trim()
   if (scheme === 'basic') {
-    if (value === '' || !BASE64.test(value)) return { scheme: 'malformed' }
+    if (value === '' || !BASE64.test(value)) return MALFORMED
     const text = Buffer.from(value, 'base64').toString('utf8')
     const colon = text.indexOf(':')
-    return colon < 1 ? { scheme: 'malformed' } : { scheme: 'key', writeKey: text.slice(0, colon) }
+    return colon < 1 ? MALFORMED : { scheme: 'key', writeKey: text.slice(0, colon) }
   }
   if (scheme === 'bearer' && BEARER_TOKEN.test(value)) return { scheme: 'bearer', token: value, writeKey }
-  return { scheme: 'malformed' }
+  return MALFORMED
 }

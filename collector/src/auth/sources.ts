@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import type { Config } from '../config/schema.ts'
 import { storable } from '../plain-text.ts'
 
@@ -14,46 +14,30 @@ export interface Source {
 /** As for names in the config. */
 const MAX_NAME_CHARACTERS = 200
 
-export function sha256(secret: string): Buffer {
-  return createHash('sha256').update(secret).digest()
+export function sha256(secret: string): string {
+  return createHash('sha256').update(secret).digest('hex')
 }
 
 export class Sources {
   readonly #config: Config
-  readonly #configured: ReadonlyArray<{ hashes: readonly Buffer[]; source: Source }> | undefined
+  /** By the hash of each write key, so that the time of a look-up reveals nothing about a key. */
+  readonly #byHash = new Map<string, Source>()
 
   constructor(config: Config) {
     this.#config = config
-    this.#configured = config.sources?.map((one) => ({
-      hashes: [
-        ...[one.writeKey ?? []].flat().map(sha256),
-        ...[one.writeKeySha256 ?? []].flat().map((hash) => Buffer.from(hash, 'hex')),
-      ],
-      source: {
-        name: one.name,
-        region: one.region ?? config.region,
-        rate: one.rate ?? config.rate,
-        destinations: one.destinations,
-      },
-    }))
+    for (const { name, writeKey = [], writeKeySha256 = [], destinations, ...own } of config.sources ?? []) {
+      const { region, rate } = { region: own.region ?? config.region, rate: own.rate ?? config.rate }
+      const hashes = [...[writeKey].flat().map(sha256), ...[writeKeySha256].flat()]
+      for (const hash of hashes) this.#byHash.set(hash, { name, region, rate, destinations })
+    }
   }
 
-  /**
-   * Compares hashes in constant time, always with every source. So the time reveals neither a similar key nor the position of
-   * the matching one. If no sources are configured, any key of at most 200 characters is accepted, and is the name of its source.
-   */
+  /** If no sources are configured, any key of at most 200 characters is accepted, and is the name of its source. */
   find(writeKey: string): Source | undefined {
-    if (this.#configured === undefined) {
-      // Each event that is read has the name of its source.
-      if (writeKey.length > MAX_NAME_CHARACTERS) return undefined
-      const { region, rate } = this.#config
-      return { name: storable(writeKey), region, rate, destinations: undefined }
-    }
-    const hash = sha256(writeKey)
-    let found: Source | undefined
-    for (const one of this.#configured) {
-      for (const own of one.hashes) if (timingSafeEqual(own, hash)) found = one.source
-    }
-    return found
+    const { sources, region, rate } = this.#config
+    if (sources !== undefined) return this.#byHash.get(sha256(writeKey))
+    // Each event that is read has the name of its source.
+    if (writeKey.length > MAX_NAME_CHARACTERS) return undefined
+    return { name: storable(writeKey), region, rate, destinations: undefined }
   }
 }

@@ -8,28 +8,16 @@ import type { TokenServer } from './tokens.ts'
 
 const MAX_FORM_BYTES = 16_384
 
-export interface TokenApiParts {
-  tokens: TokenServer
-  faults: FaultInjector
-  onFault(what: string, cause: unknown): void
-}
-
-const STORAGE_RETRY_SECONDS = 5
-
 /** Handles `POST /token`. Errors have the form of RFC 6749, section 5.2. */
 export async function handleToken(
-  { tokens, faults, onFault }: TokenApiParts,
+  tokens: TokenServer,
+  faults: FaultInjector,
   request: IncomingMessage,
   response: ServerResponse,
   notes: RequestNotes,
 ): Promise<void> {
-  const refuse = (
-    status: number,
-    error: string,
-    description: string,
-    headers: Record<string, string> = {},
-  ) => {
-    if (!request.complete) headers['connection'] = 'close'
+  const refuse = (status: number, error: string, description: string) => {
+    const headers: Record<string, string> = request.complete ? {} : { connection: 'close' }
     notes.problem = { code: error, message: description }
     replyJson(response, status, { error, error_description: description }, headers)
   }
@@ -51,12 +39,7 @@ export async function handleToken(
     const token = await tokens.issue(new URLSearchParams(read.body.toString('utf8')))
     replyJson(response, 200, token, { pragma: 'no-cache' })
   } catch (cause) {
-    if (!(cause instanceof TokenError)) {
-      onFault('no token could be issued', cause)
-      return refuse(503, 'temporarily_unavailable', 'the token server cannot reach its storage', {
-        'retry-after': String(STORAGE_RETRY_SECONDS),
-      })
-    }
+    if (!(cause instanceof TokenError)) throw cause
     refuse(cause.status, cause.code, cause.message)
   }
 }

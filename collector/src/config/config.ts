@@ -59,18 +59,8 @@ export interface WebhookDestinationInput extends DestinationBase {
 /** An OAuth client. */
 export interface ApplicationInput {
   clientId: string
-  /** At least one public key for the assertions of the client. Each has exactly one of `publicKey` and `publicKeyFile`. */
-  keys: Array<{
-    keyId: string
-    /** The public key as PEM (SPKI). */
-    publicKey?: string | undefined
-    /** Path of a file with the public key, relative to the config file. */
-    publicKeyFile?: string | undefined
-  }>
-  /** Scopes that the client may request; default `['tracking_api:write']`. */
-  scopes?: string[] | undefined
-  /** Names of the sources to which the client may write; default: all. */
-  sources?: string[] | undefined
+  /** At least one public key for the assertions of the client, as PEM (SPKI). */
+  keys: Array<{ keyId: string; publicKey: string }>
 }
 
 /** The content of a config file. Unknown names are errors, so that a misspelt name is found at the start. */
@@ -108,10 +98,6 @@ export interface ConfigInput {
         applications: ApplicationInput[]
         /** Lifetime of a token in seconds, 1 to 86,400; default 3600. */
         tokenLifetime?: number | undefined
-        /**
-         * Additional values that `aud` of an assertion may have. The collector's own address and `publicUrl` are always valid.
-         */
-        audiences?: string[] | undefined
       }
     | undefined
   /**

@@ -27,9 +27,6 @@ export function loadConfig(path: string): Config {
   for (const destination of config.destinations) {
     if (destination.type === 'file') destination.path = resolve(folder, destination.path)
   }
-  for (const key of config.oauth?.applications.flatMap((application) => application.keys) ?? []) {
-    if (key.publicKeyFile !== undefined) key.publicKeyFile = resolve(folder, key.publicKeyFile)
-  }
   return config
 }
 

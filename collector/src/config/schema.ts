@@ -97,27 +97,12 @@ const destination = z.discriminatedUnion('type', [
 
 const application = z.strictObject({
   clientId: z.string().min(1),
-  keys: z
-    .array(
-      z
-        .strictObject({
-          keyId: z.string().min(1),
-          publicKey: z.string().min(1).optional(),
-          publicKeyFile: z.string().min(1).optional(),
-        })
-        .refine((key) => (key.publicKey === undefined) !== (key.publicKeyFile === undefined), {
-          message: 'expected exactly one of publicKey and publicKeyFile',
-        }),
-    )
-    .min(1),
-  scopes: z.array(z.string().min(1)).default(['tracking_api:write']),
-  sources: z.array(name).optional(),
+  keys: z.array(z.strictObject({ keyId: z.string().min(1), publicKey: z.string().min(1) })).min(1),
 })
 
 const oauth = z.strictObject({
   applications: z.array(application).min(1),
   tokenLifetime: z.number().int().min(1).max(86_400).default(3600),
-  audiences: z.array(z.string().min(1)).default([]),
 })
 
 function digest(secret: string): string {

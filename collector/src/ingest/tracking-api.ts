@@ -67,7 +67,7 @@ export class TrackingApi {
     const { authorization } = request.headers
     notes.source = authenticator.sourceName(authorization, undefined)
     // A wrong key is refused before its body takes up memory, unless the request is to get an injected fault.
-    const early = await authenticator.identifyByHeader(authorization)
+    const early = authenticator.identifyByHeader(authorization)
     if (early !== undefined && !isKnown(early) && !faults?.isActive)
       return this.#refuseCaller(request, response, path, early, notes)
     if (early !== undefined && this.#slowsDown(request, response, early, notes)) return
@@ -106,7 +106,7 @@ export class TrackingApi {
     notes.events = parsed.items.length
     notes.library = libraryOf(parsed)
     const { authorization } = request.headers
-    const caller = early ?? (await authenticator.identify(authorization, parsed.writeKey))
+    const caller = early ?? authenticator.identify(authorization, parsed.writeKey)
     if (caller.outcome === 'source') notes.source = caller.source.name
     if (early === undefined && this.#slowsDown(request, response, caller, notes)) return
     if (!isKnown(caller)) return this.#refuseCaller(request, response, path, caller, notes)
@@ -184,17 +184,8 @@ export class TrackingApi {
     void this.#record([refusedRequest(reason, path, receivedAtMs, notes.source ?? '', notes.id)])
     notes.problem = { code: reason, message: REASONS[reason] }
     // The record names the exact problem, for the developer. A 401 does not, since the caller may be guessing keys.
-    const problem =
-      caller.outcome === 'unauthorized'
-        ? new HttpProblem(
-            401,
-            'bad_credentials',
-            'the credentials are missing, malformed, unknown or expired',
-            {
-              'www-authenticate': challenge,
-            },
-          )
-        : new HttpProblem(403, reason, REASONS[reason], { 'www-authenticate': challenge })
+    const message = 'the credentials are missing, malformed, unknown or expired'
+    const problem = new HttpProblem(401, 'bad_credentials', message, { 'www-authenticate': challenge })
     this.#reply(request, response, problem, notes)
   }
 

@@ -111,5 +111,4 @@ CREATE TABLE request (
   answer TEXT
 );
 CREATE INDEX request_facts ON request (at, status, code);
-CREATE TABLE assertion (jti TEXT PRIMARY KEY, expires_at INTEGER NOT NULL) WITHOUT ROWID;
 `

@@ -9,7 +9,6 @@ import { Deliveries } from './deliveries.ts'
 import type { NewRequest } from './new-request.ts'
 import { Persons } from './persons.ts'
 import { among, raw, type Sql, sql } from './sql.ts'
-import { storedJson } from './stored-message.ts'
 import { Totals } from './totals.ts'
 
 /** Events of one commit, which blocks the event loop. */
@@ -47,13 +46,6 @@ export interface StoreOptions {
   maxBytes?: number | undefined
   /** Undefined = a messageId is remembered as long as its event is stored. */
   dedupWindowSeconds?: number | undefined
-}
-
-/** The key that signs access tokens. */
-export interface TokenKey {
-  id: string
-  /** In Base64. */
-  secret: string
 }
 
 interface Append {
@@ -353,24 +345,6 @@ export class Store {
       this.#failure = cause
       return `the database cannot write (${(cause as Error).message})`
     }
-  }
-
-  /** Undefined if no key has been written yet, or if it cannot be read. */
-  readKey(): TokenKey | undefined {
-    const row = this.database.get<{ value: string }>(sql`SELECT value FROM meta WHERE key = 'token_key'`)
-    return storedJson<TokenKey | undefined>(row?.value ?? null, undefined)
-  }
-
-  writeKey(key: TokenKey): void {
-    this.#setMeta('token_key', JSON.stringify(key))
-  }
-
-  /** Returns false if this assertion was used before and has not expired. */
-  useAssertion(jti: string, expiresAtMs: number, nowMs: number): boolean {
-    return this.database.transaction(() => {
-      this.database.run(sql`DELETE FROM assertion WHERE expires_at < ${nowMs}`)
-      return this.database.run(sql`INSERT OR IGNORE INTO assertion VALUES (${jti}, ${expiresAtMs})`) === 1
-    })
   }
 
   /** Writes what waits, and closes the file. */

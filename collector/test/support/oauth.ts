@@ -7,7 +7,7 @@ export const ours = generateKeyPairSync('rsa', { modulusLength: 2048 })
 export const publicPem = ours.publicKey.export({ type: 'spki', format: 'pem' }).toString()
 export const privatePem = ours.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
 
-/** A config with two sources, and an application that may write to one of them. */
+/** A config with two sources and an application. */
 export const config = {
   sources: [
     { name: 'shop', writeKey: 'shop-key' },
@@ -19,8 +19,6 @@ export const config = {
       {
         clientId: 'app',
         keys: [{ keyId: 'k1', publicKey: publicPem }],
-        scopes: ['tracking_api:write', 'other'],
-        sources: ['shop'],
       },
     ],
   },
