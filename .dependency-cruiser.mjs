@@ -52,7 +52,7 @@ const LAYERS = {
       'clock.ts',
       'event-key.ts',
       'json',
-      'listeners.ts',
+      'on-fault.ts',
       'network-address.ts',
       'percent-decoding.ts',
       'plain-text.ts',

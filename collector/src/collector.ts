@@ -21,12 +21,12 @@ import { RequestRecorder } from './http/request-recorder.ts'
 import { DEFAULT_LIMITS, listen, type RunningServer, type ServerLimits, urlOf } from './http/server.ts'
 import { TrackingApi } from './ingest/tracking-api.ts'
 import { TrackingRoutes } from './ingest/tracking-routes.ts'
-import type { Listeners } from './listeners.ts'
 import { type Stats, StatsKeeper } from './live/stats.ts'
 import { LiveStream } from './live/stream.ts'
 import { Waiters, type WaitOptions } from './live/waiters.ts'
 import { TrustedProxies } from './network-address.ts'
 import type { NewEvent } from './new-event.ts'
+import type { OnFault } from './on-fault.ts'
 import { Counts, metricsText } from './ops/counts.ts'
 import type { TrackingPlan } from './plan/plan.ts'
 import type { EventRecord } from './record.ts'
@@ -52,7 +52,7 @@ export interface CollectorParts {
   about: About
   isLocal: boolean
   limits: Partial<ServerLimits> | undefined
-  listeners: Listeners
+  onFault: OnFault
 }
 
 /** Connects the HTTP server, the store, and the parts that work on stored events. */
@@ -75,15 +75,15 @@ export class RunningCollector implements Collector {
   port = 0
 
   constructor(parts: CollectorParts) {
-    const { config, store, clock, faults, listeners } = parts
+    const { config, store, clock, faults, onFault } = parts
     this.#parts = parts
-    this.#comparison = new EventChanges(store.database, clock, listeners.onFault)
+    this.#comparison = new EventChanges(store.database, clock, onFault)
     this.#stats = new StatsKeeper(clock, store.totals)
     this.#stream = new LiveStream({ store, faults, clock, stats: (sources) => this.#stats.snapshot(sources) })
     this.#waiters = new Waiters(() => this.#context(), store.changes, clock)
     this.#deliverers = config.destinations
       .filter(({ enabled }) => enabled)
-      .map((one) => new Deliverer(one, { queue: store.deliveries, clock, ...listeners }))
+      .map((one) => new Deliverer(one, { queue: store.deliveries, clock, onFault }))
     this.#injector = new FaultInjector(faults, clock)
     this.#recorder = new RequestRecorder(store, clock, this.#counts)
     this.#router = this.#newRouter()
@@ -95,9 +95,8 @@ export class RunningCollector implements Collector {
   }
 
   #newRouter(): Router {
-    const { config, store, clock, tokens, access, plan, isLocal, listeners } = this.#parts
+    const { config, store, clock, tokens, access, plan, isLocal, onFault } = this.#parts
     const { browserOrigins, publicUrl, trustedProxies } = config
-    const { onFault } = listeners
     const hostNames =
       publicUrl === undefined ? config.hostNames : [...config.hostNames, new URL(publicUrl).hostname]
     const guard = new OriginGuard({ isLocal, browserOrigins, hostNames })
@@ -199,7 +198,7 @@ export class RunningCollector implements Collector {
    * @throws ConfigError when the stream cannot be opened.
    */
   async attach(address: string): Promise<void> {
-    const { onFault } = this.#parts.listeners
+    const { onFault } = this.#parts
     this.#feed = await openFeed(address, {
       append: async (events) => {
         await this.#append(events.map(({ requestId: _, ...event }) => ({ ...event, deliveries: [] })))

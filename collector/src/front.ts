@@ -13,9 +13,9 @@ import { DEFAULT_LIMITS, listen, type RunningServer, type ServerLimits, urlOf } 
 import { readTarget } from './http/target.ts'
 import { TrackingApi } from './ingest/tracking-api.ts'
 import { TrackingRoutes } from './ingest/tracking-routes.ts'
-import { listenersOf } from './listeners.ts'
 import { TrustedProxies, withoutBrackets } from './network-address.ts'
 import type { NewEvent } from './new-event.ts'
+import { safeOnFault } from './on-fault.ts'
 import { type Counted, Counts, metricsText } from './ops/counts.ts'
 import { handleOps, OPS_PATHS } from './ops/ops-api.ts'
 import { checkAddress, readConfig, readPlan } from './options.ts'
@@ -79,7 +79,7 @@ export async function createFront(options: FrontOptions): Promise<Front> {
   const isLocal = await checkAddress(host, options.allowPublic ?? false)
   const plan = await readPlan(options.plan)
   const clock = options.clock ?? systemClock
-  const { onFault } = listenersOf(options)
+  const onFault = safeOnFault(options.onFault)
   const counts = new Counts()
   const { browserOrigins, hostNames } = config
   const guard = new OriginGuard({ isLocal, browserOrigins, hostNames })

@@ -1,7 +1,7 @@
 export type { Clock } from './clock.ts'
 export type { ConfigInput as CollectorConfig } from './config/config.ts'
 export { ConfigError } from './config/config-error.ts'
-export { isSwitchedOn, planDeliveries } from './destinations/select.ts'
+export { isSwitchedOn } from './destinations/select.ts'
 export { FaultError, type FaultOptions, type FaultRule, type FaultState } from './faults/rules.ts'
 export type { Feed, FeedParts } from './feed.ts'
 export { createFront, type Front, type FrontOptions } from './front.ts'

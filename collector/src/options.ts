@@ -53,10 +53,6 @@ export interface CollectorOptions {
    * error of this function only causes a process warning.
    */
   onFault?: (what: string, cause: unknown) => void
-  /**
-   * Called when a destination works again. Gets a message and the fault that has ended. Default: none. An error of this function only causes a process warning.
-   */
-  onRecovery?: (what: string, fault: string) => void
 }
 
 const MIN_TOKEN_CHARACTERS = 8

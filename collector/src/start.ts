@@ -7,8 +7,8 @@ import { ConfigError } from './config/config-error.ts'
 import type { Config } from './config/schema.ts'
 import { Faults } from './faults/rules.ts'
 import type { Collector } from './handle.ts'
-import { listenersOf } from './listeners.ts'
 import { withoutBrackets } from './network-address.ts'
+import { safeOnFault } from './on-fault.ts'
 import {
   adminAccess,
   type CollectorOptions,
@@ -41,13 +41,13 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
   const faults = new Faults(clock)
   const release = readRelease(options.releaseTo)
   const plan = await readPlan(options.plan)
-  const listeners = listenersOf(options)
-  const store = openStore(options, config, clock, listeners.onFault)
+  const onFault = safeOnFault(options.onFault)
+  const store = openStore(options, config, clock, onFault)
   let running: RunningCollector
   try {
     const tokens = await createTokenServer(config, clock)
     const about = aboutOf(config, options, store, clock, typeof access === 'object')
-    const given = { config, store, clock, tokens, access, faults, plan, release, about, isLocal, listeners }
+    const given = { config, store, clock, tokens, access, faults, plan, release, about, isLocal, onFault }
     running = new RunningCollector({ ...given, limits: options.limits })
   } catch (cause) {
     store.close()
@@ -66,12 +66,11 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
 /** @throws ConfigError when the file cannot be used. */
 function openStore(
   { store: path = MEMORY, keep }: CollectorOptions,
-  { durability, dedupWindow, maxEvents, maxDatabaseBytes }: Config,
+  { dedupWindow }: Config,
   clock: Clock,
   onFault: (what: string, cause: unknown) => void,
 ): Store {
-  const kept = keep ?? maxEvents
-  if (kept !== undefined && !(Number.isInteger(kept) && kept >= 1 && kept <= MAX_KEEP))
+  if (keep !== undefined && !(Number.isInteger(keep) && keep >= 1 && keep <= MAX_KEEP))
     throw new ConfigError(`keep: expected a whole number from 1 to ${MAX_KEEP}`)
   // SQLite would open a temporary file for an empty path, and take `file:` for a URL.
   if (path.trim() === '' || /^(?:file:|[a-z][a-z\d+.-]*:\/\/)/i.test(path))
@@ -80,9 +79,7 @@ function openStore(
     path,
     clock,
     onFault,
-    durability,
-    keep: kept,
-    maxBytes: maxDatabaseBytes,
+    keep,
     dedupWindowSeconds: dedupWindow,
   })
 }

@@ -144,12 +144,18 @@ test('Origin and Host count also behind 2,000 other headers', async () => {
   expect(await ask('Host: other.example\r\n')).toMatch(/^HTTP\/1.1 403 /)
 })
 
-test('on loopback, the Host may be host.docker.internal, a subdomain of localhost, or a name in hostNames', async () => {
-  const { port } = await openCollector({ config: { hostNames: ['Collector.internal'] } })
+test('on loopback, the Host may be host.docker.internal, a subdomain of localhost, or a name in hostNames or publicUrl', async () => {
+  const config = { hostNames: ['Collector.internal'], publicUrl: 'https://events.example.com' }
+  const { port } = await openCollector({ config })
   const ask = (host: string) =>
     exchange(port, `GET /api/stats HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
 
-  for (const name of ['host.docker.internal:8787', 'collector.internal', 'shop.localhost:8787']) {
+  for (const name of [
+    'host.docker.internal:8787',
+    'collector.internal',
+    'shop.localhost:8787',
+    'events.example.com',
+  ]) {
     expect(await ask(name)).toMatch(/^HTTP\/1\.1 200 /)
   }
   expect(await ask('other.internal')).toMatch(/^HTTP\/1\.1 403 /)

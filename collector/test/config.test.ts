@@ -89,7 +89,7 @@ test.each([
     { destinations: [{ name: 'A', type: 'webhook', url: 'https://u:%zz@a.example' }] },
     /destinations\.0\.url: expected a user and a password that are percent-encoded/,
   ],
-  [{ maxEvents: 1_000_001 }, /maxEvents/],
+  [{ dedupWindow: 0 }, /dedupWindow/],
   [{ oauth: { applications: [] } }, /oauth\.applications/],
   [null, /expected object/],
 ])('%j is refused, and the error names the wrong setting', (config, message) => {

@@ -267,7 +267,6 @@ test('if an outcome cannot be stored, the event is not sent again at once', asyn
     queue,
     clock,
     onFault: (_what, cause) => faults.push(cause),
-    onRecovery: () => {},
   })
   onTestFinished(() => deliverer.close())
 

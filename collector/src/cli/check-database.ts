@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { ConfigError } from '../config/config-error.ts'
+import { keyOf } from '../event-key.ts'
 import type { TrackingPlan } from '../plan/plan.ts'
 import type { EventRecord } from '../record.ts'
 import { type EventFilter, searchOf } from '../search/filter.ts'
@@ -54,7 +55,7 @@ function checkOne(
   broken: Map<string, BrokenRule>,
 ): void {
   for (const { path, message: text } of plan.check(type ?? '', name, message ?? {})) {
-    const key = type === 'identify' || type === 'group' || type === 'alias' ? type : `${type}:${name}`
+    const key = keyOf(type ?? '', name)
     const id = JSON.stringify([key, path, text])
     const rule = broken.get(id)
     if (rule === undefined) broken.set(id, { key, path, message: text, count: 1, firstSeq: seq })

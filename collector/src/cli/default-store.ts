@@ -1,7 +1,7 @@
 import { homedir } from 'node:os'
 import { posix, win32 } from 'node:path'
 
-export const STORE_NAME = 'trackpost-collector.db'
+const STORE_NAME = 'trackpost-collector.db'
 
 /** The file for events if no flag names one, in the folder where the system keeps the data of a user's programs. */
 export function defaultStore(

@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
+import { ConfigError } from '../config/config-error.ts'
 import { version } from '../version.ts'
-import { variableOf } from './environment.ts'
 
 /** The options of the command line. Each command has all of them, before or after its name. */
 export interface Values {
@@ -10,15 +10,11 @@ export interface Values {
   keep?: number
   log?: string
   config?: string
-  region?: 'default' | 'eu'
-  rate?: number
   plan?: string
   releaseTo?: string
   browserOrigin?: string[]
-  publicUrl?: string
   allowPublic?: boolean
   adminToken?: string
-  quiet?: boolean
 }
 
 /** Each returns the exit code. */
@@ -33,11 +29,19 @@ export interface Commands {
 export function createProgram(commands: Commands, onExit: (exitCode: number) => void): Command {
   const program = new Command('trackpost-collector')
   const values = () => program.opts<Values>()
-  const option = (flags: string, text: string, value?: string | number) => {
-    const shown = value === undefined ? undefined : String(value)
-    const added = new Option(flags, text).default(value, shown).env(variableOf(flags))
-    program.addOption(added)
-    return added
+  const option = (
+    flags: string,
+    text: string,
+    value?: string | number,
+    read: (text: string, before: unknown) => unknown = (text) => text,
+  ) => {
+    const added = new Option(flags, text).default(value)
+    // After `--admin-token $TOKEN --allow-public` with an empty variable, `--allow-public` would be the token.
+    const checked = (given: string, before: unknown) => {
+      if (given !== '' && !given.startsWith('-')) return read(given, before)
+      throw new ConfigError(`${added.long}: expected a value that does not begin with -`)
+    }
+    program.addOption(added.argParser(checked))
   }
   program
     .description('The HTTP tracking API on your machine. Without a command, the collector starts.')
@@ -51,19 +55,16 @@ export function createProgram(commands: Commands, onExit: (exitCode: number) => 
       if (unknown !== undefined) program.error(`unknown command '${unknown}': the commands are ${names}`)
       onExit(await commands.collect(values()))
     })
-  option('--port <number>', 'port, 0 = any free one', 8787).argParser(wholeNumber(0, 65_535))
+  option('--port <number>', 'port, 0 = any free one', 8787, wholeNumber(0, 65_535))
   option('--host <address>', 'address to listen on', '127.0.0.1')
   option(
     '--store <path>',
     "SQLite file, or :memory:; default: trackpost-collector.db in the user's data folder",
   )
-  option('--keep <number>', 'newest events that are kept, default 100000').argParser(
-    wholeNumber(1, 1_000_000),
-  )
+  const keep = 'newest events that are kept, default 100000'
+  option('--keep <number>', keep, undefined, wholeNumber(1, 1_000_000))
   option('--log <address>', 'nats://<host>: also show the events of a trackpost-cluster')
   option('--config <path>', 'sources, destinations, OAuth ...; without, any write key is accepted')
-  option('--region <name>', 'region of the real service').choices(['default', 'eu'])
-  option('--rate <number>', 'requests a second for each source').argParser(wholeNumber(1, 1_000_000))
   option('--plan <path>', 'tracking plan (JSON Schema); events that violate it are marked')
   option(
     '--release-to <url>',
@@ -72,17 +73,17 @@ export function createProgram(commands: Commands, onExit: (exitCode: number) => 
   option(
     '--browser-origin <origin>',
     'pages of this origin may send events, * = all; can be repeated; default: pages of this machine',
-  ).argParser((origins, before: readonly string[] = []) => [
-    ...before,
-    ...origins.split(/[\s,]+/).filter((one) => one !== ''),
-  ])
-  option('--public-url <url>', 'address under which clients reach it behind a proxy')
-  option('--allow-public', 'listen on an address that other machines can reach; needs a TLS proxy in front')
+    undefined,
+    (origin, before = []) => [...(before as string[]), origin],
+  )
+  program.option(
+    '--allow-public',
+    'listen on an address that other machines can reach; needs a TLS proxy in front',
+  )
   option(
     '--admin-token <text>',
     'token that the page, /api and /metrics require; better in TRACKPOST_ADMIN_TOKEN',
   )
-  option('--quiet', 'print only errors')
   program.version(version, '--version', 'the version')
   program
     .command('keygen')

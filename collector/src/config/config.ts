@@ -21,10 +21,8 @@ interface DestinationBase {
   alternativeNames?: string[] | undefined
   /** Default true. */
   enabled?: boolean | undefined
-  /** Whether the destination gets events from the past, for example imported ones; default true. */
+  /** Whether the destination gets events from the past (more than 24 hours old), for example imported ones; default true. */
   pastData?: boolean | undefined
-  /** Age in hours from which an event counts as past; default 24. */
-  pastAfterHours?: number | undefined
 }
 
 /** Appends events to a file, one JSON object per line. */
@@ -43,8 +41,6 @@ export interface WebhookDestinationInput extends DestinationBase {
   headers?: Record<string, string> | undefined
   /** Maximum requests in flight at the same time, 1 to 256; default 8. */
   concurrency?: number | undefined
-  /** A delivery that fails is given up when its event was received this many hours ago, up to 8,760; default 24. */
-  giveUpAfterHours?: number | undefined
   /** Maximum attempts for each event, 1 to 1,000; default: no limit. */
   maxAttempts?: number | undefined
   /**
@@ -100,15 +96,6 @@ export interface ConfigInput {
         tokenLifetime?: number | undefined
       }
     | undefined
-  /**
-   * Which failures an event survives after the response 200: the end of the process (`process`, the default), or also a power
-   * cut (`power`).
-   */
-  durability?: 'process' | 'power' | undefined
   /** Time for which a messageId is remembered, in seconds; default: as long as its event is kept. */
   dedupWindow?: number | undefined
-  /** The newest events that are kept, 1 to 1,000,000; default 100,000. */
-  maxEvents?: number | undefined
-  /** Bytes of the database beyond which the oldest events are deleted, at least 1,048,576; default 2 GB. */
-  maxDatabaseBytes?: number | undefined
 }

@@ -10,5 +10,4 @@ export const DEFAULT_CONFIG: Config = {
   hostNames: [],
   trustedProxies: [],
   destinations: [],
-  durability: 'process',
 }

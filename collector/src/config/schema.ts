@@ -55,7 +55,6 @@ const destinationBase = {
   alternativeNames: z.array(name).default([]),
   enabled: z.boolean().default(true),
   pastData: z.boolean().default(true),
-  pastAfterHours: z.number().positive().default(24),
 }
 
 function hasReadableUser(text: string): boolean {
@@ -88,7 +87,6 @@ const destination = z.discriminatedUnion('type', [
     url: httpUrl.refine(hasReadableUser, 'expected a user and a password that are percent-encoded'),
     headers: headers.default({}),
     concurrency: z.number().int().min(1).max(256).default(8),
-    giveUpAfterHours: z.number().positive().max(8760).default(24),
     maxAttempts: z.number().int().min(1).max(1000).optional(),
     firstDelay: z.number().int().min(1).max(60_000).default(500),
     timeout: z.number().int().min(1).max(300_000).default(10_000),
@@ -129,10 +127,7 @@ export const configSchema = z
       .default([]),
     destinations: z.array(destination).default([]),
     oauth: oauth.optional(),
-    durability: z.enum(['process', 'power']).default('process'),
     dedupWindow: z.number().positive().optional(),
-    maxEvents: z.number().int().min(1).max(1_000_000).optional(),
-    maxDatabaseBytes: z.number().int().min(1_048_576).optional(),
   })
   .superRefine((config, context) => {
     const problem = (message: string, ...path: Array<string | number>) =>

@@ -1,10 +1,11 @@
 import { setMaxListeners } from 'node:events'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
 import type { DestinationConfig } from '../config/schema.ts'
-import type { Listeners } from '../listeners.ts'
+import type { OnFault } from '../on-fault.ts'
 import type { Deliveries, DeliveryUpdate, DueDelivery } from '../store/deliveries.ts'
 import { FileSender } from './file.ts'
-import type { AttemptResult, Sender } from './sender.ts'
+import type { Sender } from './sender.ts'
 import { WebhookSender } from './webhook.ts'
 
 const MAX_DELAY_MS = 60_000
@@ -14,9 +15,10 @@ const READ_AHEAD = 100
 /** So many failures in a row, each after a rest, are reported: the destination is unavailable. */
 const OUTAGE_FAILURES = 3
 
-export interface DelivererParts extends Listeners {
+export interface DelivererParts {
   clock: Clock
   queue: Pick<Deliveries, 'due' | 'settle' | 'nextDueMs'>
+  onFault: OnFault
 }
 
 /**
@@ -30,14 +32,13 @@ export class Deliverer {
   readonly #parts: DelivererParts
   readonly #sender: Sender
   readonly #stop = new AbortController()
-  /** Deliveries whose attempt runs, or has a result that is not stored yet. */
-  readonly #inFlight = new Map<string, DueDelivery>()
-  readonly #attempts = new Set<Promise<void>>()
-  #ahead: DueDelivery[] = []
+  /** Of attempts that have ended; not stored yet. */
   #results: DeliveryUpdate[] = []
-  #isScheduled = false
+  /** Resolves when the deliverer rests; undefined while it does. */
+  #work: Promise<void> | undefined
+  #hasNews = false
   #cancelTimer = () => {}
-  /** Failures in a row, without those of attempts that ran beside one that has failed. */
+  /** Failures in a row. */
   #failures = 0
   /** Nothing is sent before this time of the monotonic clock. */
   #restUntilMs = Number.NEGATIVE_INFINITY
@@ -58,129 +59,85 @@ export class Deliverer {
    */
   wake(isAsked = false): void {
     if (isAsked) this.#restUntilMs = Number.NEGATIVE_INFINITY
-    if (this.#isScheduled || this.#stop.signal.aborted) return
-    this.#isScheduled = true
-    setImmediate(() => {
-      this.#isScheduled = false
-      this.#work()
-    })
+    this.#hasNews = true
+    if (!this.#stop.signal.aborted) this.#work ??= this.#run()
   }
 
-  /** Stores what has ended, and starts what is due. */
-  #work(): void {
-    const { clock, onFault } = this.#parts
-    if (this.#stop.signal.aborted) return
+  async #run(): Promise<void> {
     this.#cancelTimer()
+    // What is stored in one turn is sent together.
+    await nextTurn()
+    let delayMs: number | undefined
     try {
-      this.#settle()
-      this.#start()
+      while (this.#hasNews) {
+        this.#hasNews = false
+        await this.#deliver()
+      }
+      delayMs = this.#untilNext()
     } catch (cause) {
       // The store cannot be read or written.
-      onFault(`destination ${this.#name}`, cause)
-      this.#sleep(FAULT_RETRY_MS)
-      return
+      this.#parts.onFault(`destination ${this.#name}`, cause)
+      delayMs = FAULT_RETRY_MS
     }
-    if (this.#inFlight.size > 0) return
-    const dueMs = this.#parts.queue.nextDueMs(this.#name)
-    if (dueMs === undefined) return
-    const restMs = this.#restUntilMs - clock.monotonic()
-    // Not longer than a minute, because the clock may be set in the meantime.
-    this.#sleep(Math.max(1, restMs, Math.min(MAX_DELAY_MS, dueMs - clock.now())))
+    this.#work = undefined
+    if (delayMs === undefined || this.#stop.signal.aborted) return
+    this.#cancelTimer = this.#parts.clock.setTimer(() => this.wake(), delayMs)
   }
 
-  #sleep(delayMs: number): void {
-    this.#cancelTimer = this.#parts.clock.setTimer(() => this.#work(), delayMs)
+  /** Undefined if nothing is pending. */
+  #untilNext(): number | undefined {
+    const { clock, queue } = this.#parts
+    const dueMs = queue.nextDueMs(this.#name)
+    // Not longer than a minute, because the clock may be set in the meantime.
+    if (dueMs !== undefined)
+      return Math.max(1, this.#restUntilMs - clock.monotonic(), Math.min(MAX_DELAY_MS, dueMs - clock.now()))
+  }
+
+  get #mayWork(): boolean {
+    return !this.#stop.signal.aborted && this.#parts.clock.monotonic() >= this.#restUntilMs
+  }
+
+  /** Attempts what is due, until a failure. */
+  async #deliver(): Promise<void> {
+    const { limit } = this.#sender
+    this.#settle()
+    while (this.#mayWork) {
+      const due = this.#parts.queue.due(this.#name, Math.max(READ_AHEAD, limit))
+      if (due.length === 0) return
+      while (due.length > 0 && this.#mayWork) await this.#attempt(due.splice(0, limit))
+    }
   }
 
   #settle(): void {
     if (this.#results.length === 0) return
     this.#parts.queue.settle(this.#name, this.#results)
-    for (const { eventId } of this.#results) this.#inFlight.delete(eventId)
     this.#results = []
   }
 
-  #start(): void {
-    const { clock } = this.#parts
-    while (clock.monotonic() >= this.#restUntilMs) {
-      const room = this.#sender.limit - this.#inFlight.size
-      // Batches follow one another, so that lines do not mix.
-      if (room <= 0 || (this.#sender.isBatch && this.#inFlight.size > 0)) return
-      const next = this.#take(this.#sender.isBatch ? room : 1)
-      if (next.length === 0) return
-      for (const delivery of next) this.#inFlight.set(delivery.eventId, delivery)
-      const attempt: Promise<void> = this.#attempt(next).finally(() => this.#attempts.delete(attempt))
-      this.#attempts.add(attempt)
-    }
-    // What was read may have changed by the end of the wait.
-    this.#ahead = []
-  }
-
-  #take(count: number): DueDelivery[] {
-    if (this.#ahead.length === 0) {
-      const due = this.#parts.queue.due(this.#name, Math.max(READ_AHEAD, count) + this.#inFlight.size)
-      this.#ahead = due.filter(({ eventId }) => !this.#inFlight.has(eventId))
-    }
-    return this.#ahead.splice(0, count)
-  }
-
   async #attempt(deliveries: readonly DueDelivery[]): Promise<void> {
-    const { clock } = this.#parts
+    const { clock, onFault } = this.#parts
     const { signal } = this.#stop
     const atMs = clock.now()
     const startMs = clock.monotonic()
     const results = await this.#sender.send(deliveries, signal)
-    // An attempt that `close` has aborted does not count: the delivery stays pending.
-    if (signal.aborted && results.some(({ result }) => result === 'retry')) return
-    const measured = { atMs, durationMs: clock.monotonic() - startMs }
+    const durationMs = clock.monotonic() - startMs
     for (const [index, delivery] of deliveries.entries()) {
-      const result = results[index] ?? { result: 'retry', reason: 'no result' }
-      this.#saw(result, startMs)
-      this.#results.push(this.#update(delivery, result, measured))
+      const { result, reason } = results[index] ?? { result: 'retry', reason: 'no result' }
+      // An attempt that `close` has aborted does not count: the delivery stays pending.
+      if (result === 'retry' && signal.aborted) continue
+      const { eventId } = delivery
+      const attempts = delivery.attempts + 1
+      const isPending = result === 'retry' && !this.#sender.isGivenUp(delivery, attempts, clock.now())
+      const state = isPending ? 'pending' : result === 'delivered' ? 'delivered' : 'failed'
+      const dueAtMs = isPending ? clock.now() + this.#delayMs(attempts) : 0
+      this.#results.push({ eventId, state, reason, attempts, dueAtMs, atMs, durationMs })
     }
-    if (signal.aborted) this.#settle()
-    else this.wake()
-  }
-
-  /** After a failure, nothing is sent for a while. The rest doubles with each failure in a row. */
-  #saw(result: AttemptResult, startMs: number): void {
-    const { clock, onFault, onRecovery } = this.#parts
-    const outage = `destination ${this.#name} is unavailable`
-    if (result.result === 'retry') {
-      if (startMs < this.#restUntilMs) return
-      this.#failures++
-      this.#restUntilMs = clock.monotonic() + this.#delayMs(this.#failures)
-      if (this.#failures === OUTAGE_FAILURES) onFault(outage, new Error(result.reason))
-      return
-    }
-    // A destination that refuses an event has responded, so it is available.
-    if (this.#failures >= OUTAGE_FAILURES) onRecovery(`destination ${this.#name} is back`, outage)
-    this.#failures = 0
-    this.#restUntilMs = Number.NEGATIVE_INFINITY
-  }
-
-  #update(
-    delivery: DueDelivery,
-    result: AttemptResult,
-    measured: { atMs: number; durationMs: number },
-  ): DeliveryUpdate {
-    const nowMs = this.#parts.clock.now()
-    const { eventId } = delivery
-    const attempts = delivery.attempts + 1
-    if (result.result === 'retry' && !this.#sender.isGivenUp(delivery, attempts, nowMs)) {
-      const { reason } = result
-      const dueAtMs = nowMs + this.#delayMs(attempts)
-      return {
-        eventId,
-        state: 'pending',
-        reason,
-        attempts,
-        dueAtMs,
-        attempt: { ...measured, result: 'retry' },
-      }
-    }
-    const state = result.result === 'delivered' ? 'delivered' : 'failed'
-    const reason = result.result === 'delivered' ? null : result.reason
-    return { eventId, state, reason, attempts, dueAtMs: 0, attempt: { ...measured, result: state } }
+    this.#settle()
+    // A destination that refuses an event has responded, so it is available. Otherwise, nothing is sent for a while.
+    this.#failures = results.every(({ result }) => result === 'retry') ? this.#failures + 1 : 0
+    if (this.#failures > 0) this.#restUntilMs = clock.monotonic() + this.#delayMs(this.#failures)
+    if (this.#failures === OUTAGE_FAILURES)
+      onFault(`destination ${this.#name} is unavailable`, new Error(results[0]?.reason ?? ''))
   }
 
   /** The longest wait doubles with each attempt. The result is random, between half of the longest wait and all of it. */
@@ -193,11 +150,6 @@ export class Deliverer {
   async close(): Promise<void> {
     this.#stop.abort()
     this.#cancelTimer()
-    await Promise.all(this.#attempts)
-    try {
-      this.#settle()
-    } catch (cause) {
-      this.#parts.onFault(`destination ${this.#name}`, cause)
-    }
+    await this.#work
   }
 }

@@ -1,12 +1,11 @@
 import { appendFile, mkdir, open, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { DueDelivery } from '../store/deliveries.ts'
-import type { AttemptResult, Sender } from './sender.ts'
+import { type AttemptResult, DELIVERED, type Sender } from './sender.ts'
 
 /** Appends messages to a file, one JSON object per line (NDJSON). */
 export class FileSender implements Sender {
   readonly limit = 500
-  readonly isBatch = true
   readonly firstDelayMs = 2000
   readonly #path: string
   /** Whether the last line may be incomplete, because this process or an earlier one was interrupted while it wrote. */
@@ -28,7 +27,7 @@ export class FileSender implements Sender {
       this.#mayBeTorn = true
       await appendFile(this.#path, lines.join(''))
       this.#mayBeTorn = false
-      return batch.map(() => ({ result: 'delivered' }))
+      return batch.map(() => DELIVERED)
     } catch (cause) {
       // For example a full disk or a missing mount. The event is not at fault, so it is tried again.
       const reason = `cannot be written (${(cause as NodeJS.ErrnoException).code})`

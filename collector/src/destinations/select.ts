@@ -1,7 +1,9 @@
 import type { Source } from '../auth/sources.ts'
+import type { DestinationConfig } from '../config/schema.ts'
 import type { PlannedDelivery } from '../new-event.ts'
 
-const HOUR_MS = 3_600_000
+/** Older events are past data. */
+const PAST_MS = 24 * 3_600_000
 
 export const SKIP_REASONS = {
   not_enabled: 'not enabled for this source',
@@ -34,35 +36,22 @@ export function isSwitchedOn(integrations: Integrations, names: readonly string[
 }
 
 /**
- * What the selection needs to know of a destination. Not the type of the configuration, which would be public with this function,
- * and needs the types of a library that users have not installed.
- */
-interface SelectableDestination {
-  name: string
-  alternativeNames: readonly string[]
-  enabled: boolean
-  pastData: boolean
-  /** Age in hours from which an event counts as past. */
-  pastAfterHours: number
-}
-
-/**
  * Returns the destinations of an accepted event, also the skipped ones, with the reason. Leaves out destinations that are
  * disabled in the configuration.
  */
 export function planDeliveries(
-  destinations: readonly SelectableDestination[],
+  destinations: readonly DestinationConfig[],
   source: Source,
   message: { readonly integrations: Integrations; readonly timestampMs: number },
   receivedAtMs: number,
 ): PlannedDelivery[] {
   const planned: PlannedDelivery[] = []
-  for (const { name, alternativeNames, enabled, pastData, pastAfterHours } of destinations) {
+  for (const { name, alternativeNames, enabled, pastData } of destinations) {
     if (!enabled) continue
     let skip: SkipReason | undefined
     if (source.destinations !== undefined && !source.destinations.includes(name)) skip = 'not_enabled'
     else if (!isSwitchedOn(message.integrations, [name, ...alternativeNames])) skip = 'integrations'
-    else if (!pastData && receivedAtMs - message.timestampMs > pastAfterHours * HOUR_MS) skip = 'past_data'
+    else if (!pastData && receivedAtMs - message.timestampMs > PAST_MS) skip = 'past_data'
     planned.push(skip === undefined ? { destination: name } : { destination: name, skippedBecause: skip })
   }
   return planned

@@ -1,16 +1,17 @@
 import type { DueDelivery } from '../store/deliveries.ts'
 
-export type AttemptResult =
-  | { result: 'delivered' }
-  | { result: 'retry'; reason: string }
-  | { result: 'failed'; reason: string }
+export interface AttemptResult {
+  result: 'delivered' | 'retry' | 'failed'
+  /** Null if it was delivered. */
+  reason: string | null
+}
+
+export const DELIVERED: AttemptResult = { result: 'delivered', reason: null }
 
 /** Sends events to one destination. */
 export interface Sender {
   /** Number of deliveries that are attempted at the same time. */
   readonly limit: number
-  /** Whether one call of `send` gets all deliveries that are attempted at the same time; otherwise it gets one. */
-  readonly isBatch: boolean
   /** Longest wait after the first failure, in milliseconds. Doubles with each further failure, up to a minute. */
   readonly firstDelayMs: number
   /** Whether a delivery that was tried this often, and failed again, is given up. */

@@ -1,20 +1,20 @@
 import type { DestinationConfig } from '../config/schema.ts'
 import type { DueDelivery } from '../store/deliveries.ts'
 import { systemClock } from '../system-clock.ts'
-import { type AttemptResult, connectionReason, type Sender } from './sender.ts'
+import { type AttemptResult, connectionReason, DELIVERED, type Sender } from './sender.ts'
 
 type WebhookConfig = Extract<DestinationConfig, { type: 'webhook' }>
 
 /** The 4xx status codes that may be about the URL, the credentials or the load. Any other one is about the event. */
 const RETRIED_STATUSES: ReadonlySet<number> = new Set([401, 403, 404, 408, 425, 429])
-const HOUR_MS = 3_600_000
+/** A delivery that fails is given up when its event is so old. */
+const GIVE_UP_MS = 24 * 3_600_000
 /** A longer response is not read to its end, and its connection is not used again. */
 const MAX_RESPONSE_BYTES = 65_536
 
 /** Posts messages to a URL. Does not follow redirects. */
 export class WebhookSender implements Sender {
   readonly limit: number
-  readonly isBatch = false
   readonly firstDelayMs: number
   readonly #config: WebhookConfig
   readonly #url: URL
@@ -34,8 +34,8 @@ export class WebhookSender implements Sender {
   }
 
   isGivenUp({ receivedAtMs }: DueDelivery, attempts: number, nowMs: number): boolean {
-    const { giveUpAfterHours, maxAttempts = Number.POSITIVE_INFINITY } = this.#config
-    return attempts >= maxAttempts || nowMs - receivedAtMs >= giveUpAfterHours * HOUR_MS
+    const { maxAttempts = Number.POSITIVE_INFINITY } = this.#config
+    return attempts >= maxAttempts || nowMs - receivedAtMs >= GIVE_UP_MS
   }
 
   async send(deliveries: readonly DueDelivery[], signal: AbortSignal): Promise<AttemptResult[]> {
@@ -60,7 +60,7 @@ export class WebhookSender implements Sender {
         signal: end.signal,
       })
       await readToEnd(response).catch(() => {})
-      if (response.ok) return { result: 'delivered' }
+      if (response.ok) return DELIVERED
       const { status } = response
       const isAboutEvent = status >= 400 && status < 500 && !RETRIED_STATUSES.has(status)
       return { result: isAboutEvent ? 'failed' : 'retry', reason: `answered ${status}` }

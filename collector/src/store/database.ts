@@ -23,7 +23,7 @@ export class Database {
   readonly #files: string | undefined
 
   /** @throws ConfigError when the file cannot be used. It is then left as it is. */
-  constructor(path: string, isDurable: boolean) {
+  constructor(path: string) {
     this.path = path
     if (path !== MEMORY) checkFile(path)
     try {
@@ -32,7 +32,7 @@ export class Database {
       throw cannotOpen(path, cause)
     }
     try {
-      this.#prepare(isDurable)
+      this.#prepare()
     } catch (cause) {
       this.#sqlite.close()
       throw cannotOpen(path, cause)
@@ -40,14 +40,15 @@ export class Database {
     this.#files = this.#readFiles()
   }
 
-  #prepare(isDurable: boolean): void {
+  #prepare(): void {
     this.exec(`PRAGMA busy_timeout = ${LOCK_WAIT_MS}`)
     // The lock of a process: a second one that opens the file is told so. It ends with the process, however that ends.
     this.exec('PRAGMA locking_mode = EXCLUSIVE')
     // Before the write-ahead log exists, so that it is in the file itself.
     this.exec(`PRAGMA application_id = ${APPLICATION_ID}`)
     this.exec('PRAGMA journal_mode = WAL')
-    this.exec(`PRAGMA synchronous = ${isDurable ? 'FULL' : 'NORMAL'}`)
+    // What was committed survives the death of the process; a power cut can take the last moments.
+    this.exec('PRAGMA synchronous = NORMAL')
     this.exec('PRAGMA cache_size = -65536')
     this.exec('PRAGMA temp_store = MEMORY')
     // 16 MB: fewer checkpoints, each of which waits for the disk.

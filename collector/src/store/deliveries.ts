@@ -29,8 +29,9 @@ export interface DeliveryUpdate {
   attempts: number
   /** When the next attempt is due, milliseconds since the epoch; only if `state` is `pending`. */
   dueAtMs: number
-  /** `atMs` is the time when the attempt began. */
-  attempt: { atMs: number; durationMs: number; result: 'delivered' | 'retry' | 'failed' }
+  /** When the attempt began. */
+  atMs: number
+  durationMs: number
 }
 
 /** An outbox: pending deliveries are written in the transaction that stores their event, and marked as done after the attempt. */
@@ -92,15 +93,15 @@ export class Deliveries {
     if (updates.length === 0) return
     const database = this.#database
     database.transaction(() => {
-      for (const { eventId, state, reason, attempts, dueAtMs, attempt } of updates) {
+      for (const { eventId, state, reason, attempts, dueAtMs, atMs, durationMs } of updates) {
         const seq = Number(eventId)
         const changed = database.run(
           sql`UPDATE delivery SET state = ${state}, reason = ${reason}, attempts = ${attempts}, due_at = ${Math.ceil(dueAtMs)},
-                last_at = ${attempt.atMs}
+                last_at = ${atMs}
               WHERE seq = ${seq} AND destination = ${destination} AND state = 'pending'`,
         )
         if (changed === 0) continue
-        const { atMs, durationMs, result } = attempt
+        const result = state === 'pending' ? 'retry' : state
         database.run(
           sql`INSERT INTO attempt VALUES (${seq}, ${destination}, ${atMs}, ${attempts}, ${durationMs}, ${result}, ${reason})`,
         )

@@ -35,11 +35,6 @@ export interface StoreOptions {
   path: string
   clock: Clock
   onFault(what: string, cause: unknown): void
-  /**
-   * `process`: acknowledged events survive the death of this process, even by `kill -9`. `power`: also a power cut, at the cost of
-   * one disk flush per commit. Default `process`.
-   */
-  durability?: 'process' | 'power'
   /** The newest events that are kept; default 100,000. */
   keep?: number | undefined
   /** Bytes of the file; default 2 GB. Beyond them, the oldest events are deleted. */
@@ -83,11 +78,11 @@ export class Store {
 
   /** @throws ConfigError when the file cannot be opened, or is not one of this program. */
   constructor(options: StoreOptions) {
-    const { path, durability = 'process', keep = DEFAULT_KEEP, maxBytes = DEFAULT_MAX_BYTES } = options
+    const { path, keep = DEFAULT_KEEP, maxBytes = DEFAULT_MAX_BYTES } = options
     this.#options = options
     this.keep = keep
     this.#maxBytes = maxBytes
-    this.database = new Database(path, durability === 'power')
+    this.database = new Database(path)
     try {
       this.persons = new Persons(this.database)
       const id = this.#meta('id', () => randomBytes(6).toString('hex'))

@@ -124,7 +124,7 @@ test.runIf(process.platform !== 'win32')('the file and its log can only be read 
 
 test('a file of another program is refused and left as it is', () => {
   const path = newDatabaseFile()
-  const other = new Database(path, false)
+  const other = new Database(path)
   other.exec('CREATE TABLE todo (what TEXT); PRAGMA application_id = 7')
   other.close()
   const before = readFileSync(path)
@@ -155,7 +155,7 @@ test('bytes that are not UTF-8 break nothing that is read', async () => {
   await post(first, '/v1/track', track({ messageId: 'broken' }))
   await post(first, '/v1/track', track({ messageId: 'whole' }))
   await first.close()
-  const database = new Database(path, false)
+  const database = new Database(path)
   for (const column of ['source', 'name', 'user_id', 'person', 'body', 'sent', 'violations', 'warnings'])
     database.exec(`UPDATE event SET ${column} = CAST(x'ff41c328ff' AS TEXT) WHERE seq = 1`)
   for (const column of ['path', 'headers', 'problem', 'body', 'answer'])

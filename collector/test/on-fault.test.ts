@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
-import { listenersOf } from '../src/listeners.ts'
+import { safeOnFault } from '../src/on-fault.ts'
 import { newDatabaseFile } from './support/process.ts'
 import { openCollector, post, track } from './support.ts'
 
@@ -15,21 +15,19 @@ function warnings(): string[] {
 
 test('a listener that throws or rejects causes a warning, and no exception reaches the caller', async () => {
   const told = warnings()
-  const { onFault, onRecovery } = listenersOf({
-    onFault: () => {
-      throw new Error('no such line')
-    },
-    onRecovery: async () => {
-      throw new Error('too late')
-    },
+  const throwing = safeOnFault(() => {
+    throw new Error('no such line')
+  })
+  const rejecting = safeOnFault(async () => {
+    throw new Error('too late')
   })
 
-  onFault('the store is unavailable', new Error('refused'))
-  onRecovery('the store is back', 'the store is unavailable')
+  throwing('the store is unavailable', new Error('refused'))
+  rejecting('the store is unavailable', new Error('refused'))
 
   await expect
     .poll(() => told)
-    .toEqual(['onFault of the collector threw: no such line', 'onRecovery of the collector threw: too late'])
+    .toEqual(['onFault of the collector threw: no such line', 'onFault of the collector threw: too late'])
 })
 
 test('a collector continues if its listener throws', async () => {
