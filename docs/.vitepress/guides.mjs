@@ -57,7 +57,6 @@ export const CONTRIBUTORS = [
     pages: [
       'contributing/decisions',
       'contributing/experiments',
-      'contributing/simulation',
       'contributing/page',
       'contributing/release',
     ],
