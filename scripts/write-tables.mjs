@@ -1,4 +1,4 @@
-// Writes the tables of the documents that repeat what other files say: settings, error codes, local events, limits from the
+// Writes the tables of the documents that repeat what other files say: error codes, local events, limits from the
 // sources, and figures from bench/results.md, which `npm run bench` writes, and from docs/compared.md.
 // Usage: `npm run tables`. A test fails when a table is out of date.
 //
@@ -23,7 +23,7 @@ export async function withTables(text) {
   return text
     .replace(/(<!-- table: ([\w-]+) -->\n)[\s\S]*?(\n<!-- end of table -->)/g, (_, start, name, end) => {
       if (TABLES[name] === undefined) throw new Error(`there is no table ${name}`)
-      return `${start}\n${TABLES[name]({ SETTINGS })}\n${end}`
+      return `${start}\n${TABLES[name]()}\n${end}`
     })
     .replace(/^(### `(\w+)`\n\n)\*\*.+ · .+\*\*$/gm, (all, heading, name) =>
       SETTINGS[name] === undefined ? all : `${heading}**${factsOf(name, SETTINGS[name])}**`,
@@ -154,14 +154,6 @@ const roundedMs = (value) =>
   String(Number(value) >= 100 ? Math.round(Number(value)) : Number(value).toFixed(2))
 
 const TABLES = {
-  settings: ({ SETTINGS }) =>
-    table(
-      ['setting', 'type, default and range'],
-      Object.entries(SETTINGS).map(([name, rule]) => [
-        `[\`${name}\`](#${name.toLowerCase()})`,
-        factsOf(name, rule).replaceAll(' | ', ' or '),
-      ]),
-    ),
   limits: () =>
     table(
       ['limit', 'value'],
