@@ -99,6 +99,8 @@ export interface Core {
 
   /** Where events are: in the turn, inside plugins, in the line, in parts, held, or in flight. */
   turn: Item[]
+  /** What a pass has not come to yet. */
+  passing: Iterable<Item>
   readonly inPlugins: Set<Item>
   readonly line: Line
   /** Batches that go out as they are. */

@@ -121,6 +121,7 @@ export function createCore(
     counts: createCounts(),
     service,
     turn: [],
+    passing: [],
     inPlugins: new Set(),
     line: new Line(),
     parts: [],

@@ -55,21 +55,24 @@ export function endTurn(core: Core): void {
 
 /** Brings the events of the turn to where they wait. */
 export function passTurn(core: Core): void {
-  const { turn } = core
+  // Code of the user may end the process within a pass: the pass at its end first goes on with the rest of that one.
+  for (const item of core.passing) pass(core, item)
+  core.passing = core.turn.values()
   core.turn = []
   core.fullError = undefined
-  for (const item of turn) pass(core, item)
+  for (const item of core.passing) pass(core, item)
   if (core.unkept.length > 0) keep(core)
 }
 
 /** Whether an event needs plugins is decided here, and nowhere else. */
 function pass(core: Core, item: Item): void {
-  const { error } = item
-  if (error !== undefined) settle(core, [item], error)
-  else if (!core.pipeline.isEmpty && !item.isRecovered && core.pipeline.concerns(item.kind))
-    enterPlugins(core, item)
-  else if (item.isDisabled) settle(core, [item], undefined)
-  else if (item.stored !== undefined || write(core, item, item.ctx as Context)) join(core, item)
+  const { pipeline } = core
+  if (item.error === undefined && !pipeline.isEmpty && !item.isRecovered && pipeline.concerns(item.kind))
+    return enterPlugins(core, item)
+  const isUnwritten = item.error === undefined && !item.isDisabled && item.stored === undefined
+  const error = isUnwritten ? write(core, item, item.ctx as Context) : item.error
+  if (error !== undefined || item.isDisabled) settle(core, [item], error)
+  else join(core, item)
 }
 
 /** Inside plugins, a number bounds the events. */
@@ -82,10 +85,9 @@ function enterPlugins(core: Core, item: Item): void {
   let isInPass = true
   const onDone = (error: DeliveryError | undefined, left: Context): void => {
     // The event was abandoned.
-    if (!inPlugins.delete(item)) return
+    if (!inPlugins.has(item)) return
     item.ctx = left
-    if (error !== undefined) settle(core, [item], error)
-    else leavePlugins(core, item, left)
+    leavePlugins(core, item, left, error)
     if (!isInPass) tellLeft(core, item)
   }
   const enter = (): void => {
@@ -98,27 +100,31 @@ function enterPlugins(core: Core, item: Item): void {
   isInPass = false
 }
 
-function leavePlugins(core: Core, item: Item, ctx: Context): void {
-  const { pipeline, settings, counts } = core
-  if (!write(core, item, ctx)) return
-  if (counts.bytes > settings.maxQueueBytes) return settle(core, [item], fullError(core))
-  follow(core.pluginWork, pipeline.distribute(item.passage as Passage, ctx), item)
-  if (item.isDisabled) return settle(core, [item], undefined)
+/** Destination plugins may end the process, so meanwhile the event is in a list: in the line, if it is to be sent. */
+function leavePlugins(core: Core, item: Item, ctx: Context, failure: DeliveryError | undefined): void {
+  const { pipeline, settings, counts, inPlugins } = core
+  let error = failure ?? write(core, item, ctx)
+  if (error === undefined && counts.bytes > settings.maxQueueBytes) error = fullError(core)
+  const distribute = (): void =>
+    follow(core.pluginWork, pipeline.distribute(item.passage as Passage, ctx), item)
+  if (error === undefined && item.isDisabled) distribute()
+  inPlugins.delete(item)
+  if (error !== undefined || item.isDisabled) return settle(core, [item], error)
+  join(core, item)
+  distribute()
   // Saves memory: if needed, the context is made again from the stored message.
   if (!ctx.hasNotes && !isContextNeeded(core, item)) item.ctx = undefined
-  join(core, item)
 }
 
-/** Writes the message of an event that has its context. */
-function write(core: Core, item: Item, ctx: Context): boolean {
+/** Writes the message of an event that has its context. Returns why it cannot be written. */
+function write(core: Core, item: Item, ctx: Context): DeliveryError | undefined {
   const { kind } = item
   try {
     if (ctx.event.type !== kind) ctx.event = { ...ctx.event, type: kind }
     store(core, item, serialize(checkMessage(kind, ctx.event), core.settings.maxMessageBytes))
-    return true
+    return undefined
   } catch (error) {
-    settle(core, [item], toPluginError(error))
-    return false
+    return toPluginError(error)
   }
 }
 

@@ -1,5 +1,6 @@
 import * as nodeFiles from 'node:fs'
 import { resolve } from 'node:path'
+import process from 'node:process'
 import { describeCause } from '../errors/cause.ts'
 import { SettingsError } from '../errors/errors.ts'
 import { describe } from '../message/describe.ts'
@@ -7,6 +8,10 @@ import { detectRuntime } from '../runtime/detect.ts'
 import type { Journal, JournalClient, Spool } from '../settings/journal.ts'
 import { prepare } from './folder.ts'
 import { FileJournal } from './journal.ts'
+import { mayAskSystem } from './rights.ts'
+
+/** Node.js 20 and later, with the permission model on. */
+const { permission } = process as { permission?: { has(scope: string, path: string): boolean } }
 
 /**
  * Keeps events in files from the end of their turn until their outcome, so that they survive the process: the next process with
@@ -42,7 +47,11 @@ export class FileSpool implements Spool {
     }
     try {
       prepare(nodeFiles, this.#path)
-      nodeFiles.accessSync(this.#path, nodeFiles.constants.W_OK | nodeFiles.constants.X_OK)
+      const { W_OK, X_OK } = nodeFiles.constants
+      // In Deno, this asks for the user id.
+      if (mayAskSystem()) nodeFiles.accessSync(this.#path, W_OK | X_OK)
+      // The permission model of Node.js is not asked by that.
+      if (permission?.has('fs.write', this.#path) === false) throw new Error('it needs --allow-fs-write')
     } catch (error) {
       throw new SettingsError('spool', `${this.#path} cannot be used: ${describeCause(error)}`)
     }

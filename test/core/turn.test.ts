@@ -37,7 +37,8 @@ interface ModelEvent {
 
 /**
  * Runs a random program, with 0 to 6 microtasks between its calls, and compares what its plugins have seen with docs/spec.md,
- * sections 6 and 7. One in three ends its process in the midst of it.
+ * sections 6 and 7. One in three ends its process in the midst of it: between two calls, or in a callback, a handler, a `load` or a
+ * listener.
  *
  * @param directory Of the spool; without one, the client has no spool, and the service accepts everything.
  */
@@ -46,7 +47,8 @@ async function runProgram(seed: number, directory?: string): Promise<{ seen: num
   const below = (limit: number): number => Math.floor(clock.random() * limit)
   const pick = <T>(choices: readonly T[]): T => choices[below(choices.length)] as T
   const spool = directory === undefined ? undefined : new FileSpool(directory)
-  const settings = { flushAt: pick([1, 3, 100]), maxConcurrentRequests: pick([1, 4]), spool }
+  const disable = clock.random() < 0.1 && (() => clock.random() < 0.5)
+  const settings = { flushAt: pick([1, 3, 100]), maxConcurrentRequests: pick([1, 4]), spool, disable }
   const replies = directory === undefined ? [] : [status(503)]
   const { analytics, client } = createAnalytics(settings, replies, clock)
   analytics.on('warning', () => {})
@@ -54,10 +56,12 @@ async function runProgram(seed: number, directory?: string): Promise<{ seen: num
   const events: ModelEvent[] = []
   const ops: string[] = []
   const faults: string[] = []
+  const written: string[] = []
   let closedAt = Number.POSITIVE_INFINITY
   let turn = 1
   let isScheduled = false
   let hasExited = false
+  let statsAtExit: typeof analytics.stats | undefined
   /** Behind the microtask of the client: what is called from then on belongs to another turn. */
   const noteTurn = (): void => {
     if (isScheduled) return
@@ -68,16 +72,28 @@ async function runProgram(seed: number, directory?: string): Promise<{ seen: num
     })
   }
 
+  const exit = (): void => {
+    hasExited = true
+    written.push(...client.requests.map(({ body }) => body))
+    endProcess()
+    statsAtExit = analytics.stats
+    written.push(onDisk())
+  }
+  const mayExit = (): void => {
+    if (end === 'in code' && !hasExited && clock.random() < 0.2) exit()
+  }
   const track = (): void => {
     const index = events.length
     const outcomes: string[] = []
     let hasReturned = false
     events.push({ turn, at: ops.length, outcomes })
     const properties = { index, secret: `secret-${index}-of-${seed}.` }
-    analytics.track({ userId: 'ada', event: 'Ordered', properties }, (error) => {
+    const userId = clock.random() < 0.1 ? '' : 'ada'
+    analytics.track({ userId, event: 'Ordered', properties }, (error) => {
       outcomes.push(error?.code ?? 'delivered')
       if (hasExited) faults.push('a callback was called although the process had ended')
       if (!hasReturned) faults.push('a callback ran inside the call')
+      mayExit()
     })
     hasReturned = true
   }
@@ -91,7 +107,7 @@ async function runProgram(seed: number, directory?: string): Promise<{ seen: num
     }
     ops[ops.length - 1] += ` ${type} ${model.load}${isRedacting ? ' redacting' : ''}`
     plugins.push(model)
-    void analytics.register(pluginOf(model, clock, faults)).catch(() => {})
+    void analytics.register(pluginOf(model, clock, faults, mayExit)).catch(() => {})
   }
   const deregister = (): void => {
     const model = pick(plugins)
@@ -130,10 +146,9 @@ async function runProgram(seed: number, directory?: string): Promise<{ seen: num
       : filesIn(directory).reduce((text, name) => text + readFileSync(join(directory, name), 'latin1'), '')
 
   const judgeExit = (): { ops: string[] } => {
-    const { accepted, delivered, failed, deferred, pending } = analytics.stats
+    const { accepted, delivered, failed, deferred, pending } = statsAtExit ?? analytics.stats
     if (accepted !== events.length || pending !== 0) faults.push(`${accepted} accepted, ${pending} pending`)
     if (accepted !== delivered + failed + deferred) faults.push('the counts do not add up')
-    written.push(...client.requests.map(({ body }) => body))
     for (const [index, event] of events.entries()) {
       const secret = `secret-${index}-of-${seed}.`
       const isRedacted = plugins.some(
@@ -144,25 +159,28 @@ async function runProgram(seed: number, directory?: string): Promise<{ seen: num
     if (faults.length > 0) throw new Error(`program ${seed}, ended: ${faults.join('; ')}\n${ops.join('\n')}`)
     return { ops }
   }
-  const written: string[] = []
-  const exitsAfter = clock.random() < 0.3 ? below(12) : Number.POSITIVE_INFINITY
+  const dice = clock.random()
+  const end = dice < 0.2 ? 'between calls' : dice < 0.4 ? 'in code' : 'never'
+  const exitsAfter = end === 'between calls' ? below(12) : Number.POSITIVE_INFINITY
+  for (const name of ['error', 'track', 'http_request', 'http_response'] as const) analytics.on(name, mayExit)
   for (let left = 6 + below(12); left > 0 && !hasExited; left--) {
     step()
     if (ops.length > exitsAfter) {
-      hasExited = true
-      endProcess()
+      exit()
       break
     }
     for (let hops = below(7); hops > 0; hops--) await undefined
     if (clock.random() < 0.1) await settled()
   }
-  written.push(onDisk())
   if (hasExited) return { seen: 0, ...judgeExit() }
+  written.push(onDisk())
   await clock.advance(30_000)
+  if (hasExited) return { seen: 0, ...judgeExit() }
   written.push(onDisk())
   void analytics.closeAndFlush({ timeout: 30_000 })
   await clock.advance(80_000)
   await settled()
+  if (hasExited) return { seen: 0, ...judgeExit() }
   // The disk takes real time, which the clock of the test passes at once.
   while (directory !== undefined && clock.timerCount > 0) await settled()
   written.push(onDisk(), ...client.requests.map(({ body }) => body))
@@ -191,9 +209,10 @@ function endProcess(): void {
   for (const listener of process.listeners('exit')) if (String(listener).includes('onExit')) listener(0)
 }
 
-function pluginOf(model: ModelPlugin, clock: FakeClock, faults: string[]): Plugin {
+function pluginOf(model: ModelPlugin, clock: FakeClock, faults: string[], mayExit: () => void): Plugin {
   const { name, type, load, isRedacting } = model
   const succeed = (): void => {
+    mayExit()
     model.isLoaded = true
   }
   const loads: Record<ModelPlugin['load'], Plugin['load']> = {
@@ -215,6 +234,7 @@ function pluginOf(model: ModelPlugin, clock: FakeClock, faults: string[]): Plugi
     track(ctx: Context) {
       if (!model.isLoaded) faults.push(`${name} ran before its load, or after it had failed`)
       if (model.isGone) faults.push(`${name} ran after it was removed`)
+      mayExit()
       model.seen.push(ctx.event.properties?.['index'] as number)
       if (isRedacting) ctx.updateEvent('properties.secret', undefined)
       return ctx
@@ -226,7 +246,7 @@ test(`F146: in ${RUNS} random programs, each plugin sees the events of its turn,
   let seen = 0
   for (let seed = 1; seed <= RUNS; seed++) seen += (await runProgram(seed)).seen
 
-  expect(seen).toBeGreaterThan(RUNS)
+  expect(seen).toBeGreaterThan(RUNS / 2)
 })
 
 test('F146: with a spool, nothing that a redacting plugin removes is ever on the disk', async () => {
@@ -235,7 +255,7 @@ test('F146: with a spool, nothing that a redacting plugin removes is ever on the
     seen += (await runProgram(1_000_000 + seed, temporaryDirectory())).seen
   }
 
-  expect(seen).toBeGreaterThan(RUNS / 20)
+  expect(seen).toBeGreaterThan(RUNS / 40)
 })
 
 test('a close in the midst of 3,000 passes leaves nothing without an outcome', async () => {
