@@ -10,10 +10,8 @@ const endToEnd = ['test/auth/end-to-end.test.ts']
  */
 const replacing = [
   'test/settings/private-key.web.test.ts',
-  'test/client/lifecycle.test.ts',
-  'test/client/verify.test.ts',
   'test/http/default-client.test.ts',
-  'test/http/node-client.test.ts',
+  'test/http/clients.test.ts',
   'test/message/utf8.test.ts',
   'test/runtime/*.test.ts',
   'test/scope/run.test.ts',

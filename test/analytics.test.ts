@@ -1,7 +1,6 @@
 import { inspect } from 'node:util'
 import { describe, expect, test, vi } from 'vitest'
 import { Analytics } from '../src/analytics.ts'
-import { Emitter } from '../src/events/emitter.ts'
 import type { ErrorEvent } from '../src/events/events.ts'
 import DefaultExport, { Analytics as NamedExport } from '../src/index.ts'
 import type { Kind } from '../src/message/types.ts'
@@ -119,19 +118,6 @@ describe('the six calls', () => {
 
     expect(await flush()).toEqual({ delivered: 6, failed: 0, pending: 0 })
     expect(await closeAndFlush()).toEqual({ delivered: 0, failed: 0, pending: 0 })
-  })
-
-  test('every method may be detached, those of the emitter too, and none is enumerable', () => {
-    const { analytics } = createAnalytics()
-    const methods = [Analytics, Emitter].flatMap(({ prototype }) =>
-      Object.getOwnPropertyNames(prototype).filter(
-        (name) => !['constructor', 'VERSION', 'stats', 'status', 'ready', 'promises'].includes(name),
-      ),
-    )
-
-    expect(methods).toEqual(expect.arrayContaining(['track', 'flush', 'on', 'listenerCount']))
-    expect(methods.filter((name) => !Object.hasOwn(analytics, name))).toEqual([])
-    expect(Object.keys(analytics)).toEqual([])
   })
 
   test('a patch of the class applies to clients that were made before it', () => {

@@ -143,33 +143,6 @@ test('F53: an API that refuses every token makes events fail with auth after one
   expect(api.bodies.length).toBeLessThanOrEqual(9)
 })
 
-test('a batch whose token arrives during a rate limit of the API waits until the limit ends', async () => {
-  const { tokens, api, analytics } = await start({}, { flushAt: 1 }, { delayMs: 60 })
-  trackPurchases(analytics, 1)
-  await analytics.flush()
-  tokens.revokeAll()
-  const times: number[] = []
-  let isLimited = false
-  api.respond = (response) => {
-    times.push(performance.now())
-    if (times.length === 1) response.writeHead(401).end()
-    // Two seconds of the fast clock, which begin after the 401 and end after the new token.
-    else if (!isLimited) {
-      isLimited = true
-      setTimeout(() => response.writeHead(429, { 'Retry-After': '2' }).end(), 20)
-    } else return false
-    return true
-  }
-
-  analytics.track({ userId: 'usr_Zoë', event: 'eins' })
-  await new Promise((resolve) => setImmediate(resolve))
-  analytics.track({ userId: 'usr_Zoë', event: 'zwei' })
-  await analytics.flush()
-
-  expect(analytics.stats).toMatchObject({ delivered: 3, failed: 0 })
-  expect((times[2] as number) - (times[1] as number)).toBeGreaterThan(200)
-})
-
 test.each([
   [403, 'auth', 1, 1],
   [400, 'rejected', 1, 1],

@@ -115,65 +115,6 @@ describe('a signer that', () => {
     expect(text).toContain('cannot sign')
     expect(text).not.toMatch(new RegExp(`${CLIENT_ID}|${KEY_ID}`))
   })
-
-  test('is slow leaves the token request only the rest of the timeout', async () => {
-    const seen: number[] = []
-    let answer: () => void = () => {}
-    const slow: Sign = (data) =>
-      new Promise((resolve) => {
-        answer = () => resolve(sign(data))
-      })
-    const httpClient = {
-      makeRequest: async ({ httpRequestTimeout }: { httpRequestTimeout: number }) => {
-        seen.push(httpRequestTimeout)
-        return new Response('{"access_token":"tok-1"}')
-      },
-    }
-    const { analytics, clock, signatures } = start([slow], { httpClient })
-
-    trackPurchases(analytics, 2)
-    await loaded(() => signatures() === 1)
-    await clock.advance(3_000)
-    answer()
-    await loaded(() => seen.length === 1)
-
-    expect(seen).toEqual([1_000])
-  })
-
-  test('hangs does not delay the end of the client, and leaves no timer', async () => {
-    const { analytics, clock, errors, signatures } = start([() => new Promise(() => {})])
-
-    trackPurchases(analytics, 2)
-    await loaded(() => signatures() === 1)
-    const closed = analytics.closeAndFlush({ timeout: 500 })
-    await clock.advance(500)
-    await closed
-
-    expect(errors.map(({ code }) => code)).toEqual(['shutdown_timeout', 'shutdown_timeout'])
-    expect([clock.timerCount, clock.holdCount]).toEqual([0, 0])
-  })
-})
-
-test('a signer is called as a method, and its key id is read only when a signature is made', async () => {
-  class Kms implements Signer {
-    readonly algorithm = 'RS256'
-    readonly #sign = sign
-    #version = 0
-    get keyId(): string {
-      return `alias/tracking-${++this.#version}`
-    }
-    sign(data: Uint8Array): Promise<Uint8Array> {
-      return this.#sign(data)
-    }
-  }
-  const { analytics, assertions } = start([], { signer: new Kms() })
-  const { outcomes, callback } = recordOutcomes()
-
-  trackPurchases(analytics, 2, callback)
-  await loaded(() => outcomes.length === 2)
-
-  const [header = ''] = (assertions[0] ?? '').split('.')
-  expect(JSON.parse(atob(header))).toMatchObject({ kid: 'alias/tracking-1' })
 })
 
 describe('the settings', () => {

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import type { AnalyticsSettings } from '../../src/settings/settings.ts'
 import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
-import { hangUntilAborted, status } from '../support/scripted-client.ts'
+import { status } from '../support/scripted-client.ts'
 
 /** A client whose token server gives these answers, and then tokens, which the API accepts for `seconds`. */
 async function start(
@@ -101,36 +101,4 @@ test('after a failure of the token server, a token that the API refuses is renew
 
   expect(outcomes).toEqual(['delivered'])
   expect(analytics.stats).toMatchObject({ delivered: 2, pending: 0 })
-})
-
-test('the same after accepted requests, where no request is repeated', async () => {
-  let isDown = false
-  const answer = () => (isDown ? down() : undefined)
-  const started = await start(answer, { seconds: 2, maxRetries: 0 })
-  const { analytics, client, outcomes, warnings, callback, pass } = started
-  await pass(0)
-  isDown = true
-  await pass(4)
-  trackPurchases(analytics, 2)
-  await pass(10)
-  isDown = false
-  client.answerWith(status(401), status(200))
-  trackPurchases(analytics, 2, callback)
-  await pass(10)
-
-  expect(outcomes).toEqual(['delivered', 'delivered', 'delivered'])
-  expect(warnings.join()).not.toContain('refuses')
-})
-
-test('a 429 of the token server leaves the number of requests at once', async () => {
-  const { analytics, client, pass } = await start((request) => (request === 1 ? limited(1) : undefined), {
-    flushAt: 1,
-    maxConcurrentRequests: 4,
-  })
-  await pass(5)
-  client.answerWith(hangUntilAborted)
-  trackPurchases(analytics, 8)
-  await pass(1)
-
-  expect(client.mostOpen).toBe(4)
 })

@@ -4,10 +4,9 @@ import { createAuthorization, type TokenFailure, type TokenState } from '../../s
 import { Tokens, type TokensOptions } from '../../src/auth/tokens.ts'
 import type { HTTPClient, HTTPClientRequest, HTTPResponse } from '../../src/http/client.ts'
 import { FetchHTTPClient } from '../../src/http/fetch-client.ts'
-import { readPrivateKey } from '../../src/settings/private-key.ts'
 import { resolveSettings } from '../../src/settings/resolve.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'
-import { CLIENT_ID, CLIENT_KEY, KEY_ID } from '../support/token-server.ts'
+import { CLIENT_ID, KEY_ID } from '../support/token-server.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
 failOnUnhandledRejections()
@@ -130,15 +129,6 @@ async function ask(reply: Reply): Promise<string | TokenFailure> {
 }
 
 describe('getting a token', () => {
-  test('no request is made before a token is needed', async () => {
-    const { server, clock } = await start()
-
-    await clock.advance(HOUR)
-
-    expect(server.asked).toHaveLength(0)
-    expect(clock.timerCount).toBe(0)
-  })
-
   test('F55: fifty callers that need the first token share one request and one promise', async () => {
     const { server, tokens } = await start()
     const given = Array.from({ length: 50 }, () => tokens.authorization())
@@ -228,19 +218,6 @@ describe('getting a token', () => {
     expect(server.asked).toHaveLength(1)
   })
 
-  test('a client that sends nothing lets its token expire, and gets a new one when it needs one', async () => {
-    const { server, tokens, clock } = await start()
-    server.reply = token('first', 60)
-    await tokens.authorization()
-
-    await clock.advance(10 * HOUR)
-
-    expect(server.asked).toHaveLength(1)
-    expect(clock.timerCount).toBe(0)
-    server.reply = token('second')
-    expect(await tokens.authorization()).toBe('Bearer second')
-  })
-
   test.each([-1, '-1', 0, 1, 2, 5])(
     'F51: tokens that live %s s cause at most 15 requests a minute, and each is used',
     async (lifetime) => {
@@ -303,19 +280,6 @@ describe('a token that the API refuses', () => {
     expect(tokens.renew('Bearer second')).toBe(true)
   })
 
-  test('F53: the same with tokens that expire at once', async () => {
-    const { server, tokens, clock } = await start()
-    server.reply = () => token(`tok-${server.asked.length}`, 0)(server.last.request) as HTTPResponse
-    const again: boolean[] = []
-    for (let request = 0; request < 4; request++) {
-      const given = await tokens.authorization()
-      again.push(tokens.renew(given as string))
-      clock.stall(4_000)
-    }
-
-    expect(again).toEqual([true, false, false, false])
-  })
-
   test('is replaced each time if it was accepted before, with at most 15 requests a minute', async () => {
     const { server, tokens, clock } = await start()
     server.reply = () => token(`tok-${server.asked.length}`)(server.last.request) as HTTPResponse
@@ -329,32 +293,6 @@ describe('a token that the API refuses', () => {
     }
 
     expect(server.asked).toHaveLength(15)
-  })
-
-  test('is replaced again if another was accepted in between', async () => {
-    const { server, tokens, clock } = await start()
-    server.reply = () => token(`tok-${server.asked.length}`, 20)(server.last.request) as HTTPResponse
-    await tokens.authorization()
-    tokens.renew('Bearer tok-1')
-    await tokens.authorization()
-    tokens.accepted('Bearer tok-2')
-    clock.stall(15_000)
-    expect(await tokens.authorization()).toBe('Bearer tok-3')
-
-    expect(tokens.renew('Bearer tok-3')).toBe(true)
-  })
-
-  test('late news about an older token changes nothing', async () => {
-    const { server, tokens } = await start()
-    server.reply = token('first')
-    await tokens.authorization()
-    tokens.renew('Bearer first')
-    server.reply = token('second')
-    await tokens.authorization()
-
-    tokens.accepted('Bearer first')
-
-    expect(tokens.renew('Bearer second')).toBe(false)
   })
 })
 
@@ -384,16 +322,6 @@ describe('another status', () => {
     const error = { code: 'retries_exhausted', status, message: expect.stringContaining(`[${status}]`) }
 
     expect(await ask(json({}, status))).toMatchObject({ word: 'failed', error, waitMs: undefined })
-  })
-
-  test('a failure is told with the wait that the server names, and the next who asks causes a request', async () => {
-    const { server, tokens } = await start()
-    server.reply = json({}, 503, { 'retry-after': '20' })
-    expect(await tokens.authorization()).toMatchObject({ word: 'failed', waitMs: 20_000 })
-
-    server.reply = token('second')
-
-    expect(await tokens.authorization()).toBe('Bearer second')
   })
 
   test.each([400, 401, 403, 404, 405, 415, 501, 301, 302, 307])(
@@ -576,39 +504,6 @@ describe('an HTTP client that misbehaves', () => {
 })
 
 describe('signing', () => {
-  test('a signer that fails is a failure with the code auth, and may succeed later', async () => {
-    const server = new TokenServer()
-    server.reply = token('tok')
-    let isDown = true
-    const sign = async (): Promise<Uint8Array> => {
-      if (isDown) throw new Error(`no answer for ${KEY_ID}`)
-      return new Uint8Array(256)
-    }
-    const tokens = server.client({ settings: server.with({ signer: { algorithm: 'RS256', sign } }) })
-
-    expect(await tokens.authorization()).toMatchObject({
-      word: 'failed',
-      error: {
-        code: 'auth',
-        message: expect.stringContaining('could not be signed: no answer for [redacted]'),
-      },
-    })
-    isDown = false
-    expect(await tokens.authorization()).toBe('Bearer tok')
-  })
-
-  test('a signer that hangs is given up at the time limit of the request', async () => {
-    const server = new TokenServer()
-    const signer = { algorithm: 'RS256' as const, sign: () => new Promise<Uint8Array>(() => {}) }
-    const seen = watch(server.client({ settings: server.with({ signer }) }).authorization())
-
-    await server.clock.advance(10_000)
-
-    expect(seen.failure).toMatchObject({ word: 'failed', error: { code: 'auth' } })
-    expect(server.asked).toHaveLength(0)
-    expect(server.clock.timerCount).toBe(0)
-  })
-
   test('a key of this process that is not ready in time is a failure, and no mistake of the settings', async () => {
     const server = new TokenServer()
     const key = { ready: new Promise(() => {}) as never }
@@ -621,15 +516,6 @@ describe('signing', () => {
       error: { code: 'auth', message: expect.stringContaining('could not be signed (TimeoutError)') },
     })
     expect(server.clock.timerCount).toBe(0)
-  })
-
-  test('a key of this process signs', async () => {
-    const server = new TokenServer()
-    server.reply = token('tok')
-
-    const tokens = server.client({ settings: server.with({ key: readPrivateKey(CLIENT_KEY) }) })
-
-    expect(await tokens.authorization()).toBe('Bearer tok')
   })
 })
 
@@ -665,20 +551,6 @@ describe('closing', () => {
     expect(tokens.authorization()).toBe('Bearer second')
     expect(clock.timerCount).toBe(0)
   })
-
-  test.each(['abort', 'close'] as const)(
-    'by %s() while the assertion is signed sends no request',
-    async (end) => {
-      const { server, tokens } = await start()
-      const seen = watch(tokens.authorization())
-
-      tokens[end]()
-      await settled()
-
-      expect(seen.failure?.word).toBe('failed')
-      expect(server.asked).toHaveLength(0)
-    },
-  )
 
   test('by abort() at any moment leaves no request open', async () => {
     let sent = 0

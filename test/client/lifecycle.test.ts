@@ -4,7 +4,7 @@ import type { HTTPResponse } from '../../src/http/client.ts'
 import type { Context } from '../../src/pipeline/context.ts'
 import type { Journal, Spool } from '../../src/settings/journal.ts'
 import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
-import { FakeClock, settled, untilSeen } from '../support/fake-clock.ts'
+import { type FakeClock, settled } from '../support/fake-clock.ts'
 import { hangUntilAborted, silence, status } from '../support/scripted-client.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
@@ -14,7 +14,6 @@ beforeEach(() => {
 })
 afterEach(() => {
   vi.restoreAllMocks()
-  vi.unstubAllEnvs()
 })
 
 describe('closeAndFlush and a promise that a callback has returned', () => {
@@ -54,22 +53,6 @@ describe('closeAndFlush and a promise that a callback has returned', () => {
     expect([clock.holdCount, clock.timerCount]).toEqual([0, 0])
   })
 
-  test('it waits for one promise although another one is rejected meanwhile', async () => {
-    const { analytics, clock } = createAnalytics()
-    const event = { userId: 'ada', event: 'Order Completed' }
-    analytics.track(event, () => after(clock, 100).then(() => assert.fail()) as never)
-    analytics.track(event, () => after(clock, 400) as never)
-    const closed = vi.fn()
-    void analytics.closeAndFlush().then(closed)
-    await settled()
-
-    await clock.advance(399)
-    expect(closed).not.toHaveBeenCalled()
-    await clock.advance(1)
-
-    expect(closed).toHaveBeenCalledTimes(1)
-  })
-
   test.each<[string, () => unknown]>([
     ['a rejected promise', () => Promise.reject(new Error('kaputt'))],
     ['no promise', () => 5],
@@ -92,16 +75,6 @@ describe('flush', () => {
     await clock.advance(60_000)
     expect(analytics.stats).toMatchObject({ delivered: 2, pending: 0 })
   })
-
-  test.each([undefined, null, 5, 'x', { timeout: 'bald' }, { timeout: -1 }, { timeout: Number.NaN }])(
-    'accepts %j as options',
-    async (options) => {
-      const { analytics } = createAnalytics()
-      trackPurchases(analytics, 1)
-
-      expect(await analytics.flush(options as never)).toEqual({ delivered: 1, failed: 0, pending: 0 })
-    },
-  )
 
   test('F74: 1,000 at once, and one in each callback that tracks again, all resolve: none waits for later events', async () => {
     const { analytics, client, clock } = createAnalytics()
@@ -138,6 +111,20 @@ describe('flush', () => {
       await settled()
       expect(clock.timerCount).toBe(1)
     }
+  })
+
+  test('F73: with flushInterval 5 there is no busy loop while the service is down', async () => {
+    const { analytics, client, clock } = createAnalytics({ flushInterval: 5 }, [status(503)])
+    const timers = vi.spyOn(clock, 'setTimer')
+
+    for (let event = 0; event < 2_000; event++) {
+      trackPurchases(analytics, 1)
+      await clock.advance(5)
+    }
+
+    expect(client.requests.length).toBeGreaterThan(2)
+    // One for each turn would be 2,000.
+    expect(timers.mock.calls.length).toBeLessThan(100)
   })
 
   test('resolves even if the deadline of its only batch passed while the process was suspended', async () => {
@@ -336,154 +323,4 @@ test('an event that was given up inside a plugin is not sent when the plugin is 
 
   expect(outcomes).toEqual(['shutdown_timeout'])
   expect(client.requests).toEqual([])
-})
-
-describe('the end of the process', () => {
-  const toldStderr = vi.fn()
-  beforeEach(() => {
-    toldStderr.mockClear()
-    vi.spyOn(console, 'error').mockImplementation(toldStderr)
-  })
-
-  /** Creates a client, and collects the listeners that it would add to the process. */
-  async function createOnProcess(settings: object, replies: Parameters<typeof createAnalytics>[1]) {
-    const listeners: (() => void)[] = []
-    const exits: (() => void)[] = []
-    const events: string[] = []
-    const add = (event: string | symbol, listener: unknown): NodeJS.Process => {
-      events.push(String(event))
-      if (event === 'beforeExit') listeners.push(listener as () => void)
-      else exits.push(listener as () => void)
-      return process
-    }
-    const spies = [
-      vi.spyOn(process, 'on').mockImplementation(add),
-      vi.spyOn(process, 'prependListener').mockImplementation(add),
-    ]
-    vi.resetModules()
-    const { createAnalytics } = await import('../support/create-analytics.ts')
-    const harness = createAnalytics(settings, replies, new FakeClock())
-    const runOutOfWork = async (): Promise<void> => {
-      for (const listener of listeners) listener()
-      await untilSeen()
-    }
-    const restore = (): void => {
-      for (const spy of spies) spy.mockRestore()
-    }
-    const end = (): void => {
-      for (const listener of exits) listener()
-    }
-    return { ...harness, events, runOutOfWork, end, restore }
-  }
-
-  test('F81: a process that runs out of work is kept alive until queued events are delivered', async () => {
-    const { analytics, client, clock, events, runOutOfWork, restore } = await createOnProcess({}, [
-      status(200),
-    ])
-    // F87: a client without events only listens.
-    expect([clock.timerCount, clock.holdCount]).toEqual([0, 0])
-    trackPurchases(analytics, 3)
-    await settled()
-    restore()
-
-    await runOutOfWork()
-    expect(clock.holdCount).toBe(1)
-    await settled()
-
-    expect(events).toEqual(['beforeExit', 'exit'])
-    expect(client.batchSizes).toEqual([3])
-    expect(clock.holdCount).toBe(0)
-  })
-
-  test('with exitTimeout 0 the process is not kept alive at all', async () => {
-    const { analytics, clock, client, runOutOfWork, end, restore } = await createOnProcess(
-      { exitTimeout: 0 },
-      [status(200)],
-    )
-    const { outcomes, callback } = recordOutcomes()
-    trackPurchases(analytics, 2, callback)
-    restore()
-
-    await runOutOfWork()
-
-    expect(clock.holdCount).toBe(0)
-    end()
-    await settled()
-    expect(analytics.stats).toMatchObject({ failures: { shutdown_timeout: 2 }, pending: 0 })
-    expect([outcomes, client.requests]).toEqual([[], []])
-    expect(toldStderr).toHaveBeenCalledWith(expect.stringContaining('2 events were lost'))
-  })
-
-  test('B55: what later exit listeners track does not throw, is not sent, and calls no callback', async () => {
-    const { analytics, client, end, restore } = await createOnProcess({ strict: true }, [status(200)])
-    const { outcomes, callback } = recordOutcomes()
-    restore()
-    end()
-
-    expect(() => trackPurchases(analytics, 2, callback)).not.toThrow()
-
-    expect([outcomes, client.requests]).toEqual([[], []])
-    const { accepted, delivered, failed, deferred, pending } = analytics.stats
-    expect([accepted, delivered + failed + deferred + pending]).toEqual([2, 2])
-  })
-
-  test('a second beforeExit during the wait for events starts no second wait', async () => {
-    const { analytics, clock } = createAnalytics({}, [silence])
-    trackPurchases(analytics, 1)
-    const beforeExit = process.listeners('beforeExit')[0] as () => void
-
-    for (let round = 0; round < 2; round++) {
-      beforeExit()
-      await untilSeen()
-      await settled()
-      expect(clock.holdCount).toBe(1)
-    }
-
-    void analytics.closeAndFlush({ timeout: 1 })
-    await clock.advance(1)
-    expect(clock.holdCount).toBe(0)
-  })
-
-  test('the process is kept alive once until every event has its outcome, however many come meanwhile', async () => {
-    const clock = new FakeClock()
-    const slow = (): Promise<HTTPResponse> =>
-      new Promise((resolve) => {
-        clock.setTimer(() => resolve({ status: 200, statusText: 'OK' }), 1_000)
-      })
-    const { analytics } = createAnalytics({ exitTimeout: 5_000, flushAt: 1 }, [slow, silence], clock)
-    const beforeExit = process.listeners('beforeExit')[0] as () => void
-    /** Milliseconds for which the process is kept alive. */
-    const exit = async (): Promise<number> => {
-      beforeExit()
-      await untilSeen()
-      await settled()
-      let ms = 0
-      for (; clock.holdCount > 0; ms += 100) await clock.advance(100)
-      return ms
-    }
-
-    trackPurchases(analytics, 1)
-    expect(await exit()).toBe(1_000)
-
-    trackPurchases(analytics, 1)
-    expect(await exit()).toBe(5_000)
-    trackPurchases(analytics, 1)
-    expect(await exit()).toBe(0)
-    expect(analytics.stats).toMatchObject({ delivered: 1, failed: 0, pending: 2 })
-    void analytics.closeAndFlush({ timeout: 1 })
-    await clock.advance(1)
-  })
-})
-
-test('on Google Cloud Run, an event with a callback is sent at the end of its turn', async () => {
-  vi.stubEnv('K_SERVICE', 'shop')
-  const { analytics, client } = createAnalytics()
-  trackPurchases(analytics, 1)
-  await settled()
-  expect(client.requests).toEqual([])
-
-  trackPurchases(analytics, 1, () => {})
-  await settled()
-
-  expect(client.batchSizes).toEqual([2])
 })

@@ -8,7 +8,7 @@ import type { Callback } from '../../src/pipeline/context.ts'
 import { createAnalytics, recordOutcomes, trackPurchases, WRITE_KEY } from '../support/create-analytics.ts'
 import { settled } from '../support/fake-clock.ts'
 import { catchProcessWarnings } from '../support/process-warnings.ts'
-import { networkError, type Reply, silence, status } from '../support/scripted-client.ts'
+import { networkError, type Reply, status } from '../support/scripted-client.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
 failOnUnhandledRejections()
@@ -167,21 +167,6 @@ describe('a failure', () => {
     },
   )
 
-  test('events that a full queue refuses in one turn share one error, and the next turn has another one', async () => {
-    const { analytics } = createAnalytics({ maxQueueSize: 1, maxConcurrentRequests: 1 }, [silence])
-    const errors: unknown[] = []
-
-    trackPurchases(analytics, 3, (error) => errors.push(error))
-    await settled()
-    trackPurchases(analytics, 2, (error) => errors.push(error))
-    await settled()
-
-    expect(errors).toHaveLength(4)
-    expect(errors[0]).toBe(errors[1])
-    expect(errors[2]).toBe(errors[3])
-    expect(errors[2]).not.toBe(errors[0])
-  })
-
   test('S27: without listeners, the first loss for each reason causes a warning', async () => {
     const { analytics } = createAnalytics({}, [status(400)])
 
@@ -318,26 +303,6 @@ describe('the asynchronous context', () => {
 
     expect(seen).toEqual([...Array(3).fill(['request', 'the start']), ['listener', 'the start']])
   })
-})
-
-test('an event that the queue refuses because of maxQueueSize is serialized only for a callback or a listener', async () => {
-  const { analytics } = createAnalytics({ maxQueueSize: 1, flushAt: 1_000 }, [silence])
-  trackPurchases(analytics, 1)
-  const toJSON = vi.fn(() => 12.5)
-  const track = (callback?: Callback): void =>
-    analytics.track({ userId: 'usr_Zoë', event: 'Départ', properties: { price: { toJSON } } }, callback)
-  const seen: unknown[] = []
-
-  track()
-  expect(toJSON).not.toHaveBeenCalled()
-  track((error, ctx) => seen.push(error?.code, ctx?.event.event))
-  await settled()
-  expect(seen).toEqual(['queue_full', 'Départ'])
-
-  analytics.on('error', ({ code, ctx }) => seen.push(code, ctx?.event.event))
-  track()
-  await settled()
-  expect(seen.slice(2)).toEqual(['queue_full', 'Départ'])
 })
 
 describe('node:events', () => {

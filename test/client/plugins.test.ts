@@ -1,37 +1,14 @@
 import { describe, expect, test, vi } from 'vitest'
 import { KINDS } from '../../src/message/wire.ts'
-import { Context } from '../../src/pipeline/context.ts'
+import type { Context } from '../../src/pipeline/context.ts'
 import type { Plugin } from '../../src/pipeline/plugin.ts'
 import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
 import { settled } from '../support/fake-clock.ts'
-import { status } from '../support/scripted-client.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
 failOnUnhandledRejections()
 
 describe('an event between the plugins and its outcome', () => {
-  const enrich: Plugin = {
-    name: 'release',
-    type: 'enrichment',
-    track: (ctx) => ctx.updateEvent('context.release', '7'),
-  }
-
-  test('is passed to an `after` plugin that was registered after the call', async () => {
-    const { analytics } = createAnalytics()
-    await analytics.register(enrich)
-    const seen: unknown[] = []
-
-    trackPurchases(analytics, 1)
-    await analytics.register({
-      name: 'audit',
-      type: 'after',
-      track: (ctx) => void seen.push([ctx.id, ctx.attempts, ctx.event.context['release']]),
-    })
-    await analytics.flush()
-
-    expect(seen).toEqual([['purchase-1', 1, '7']])
-  })
-
   test('is passed as the same Context to all callbacks and plugins that existed at the call', async () => {
     const { analytics } = createAnalytics()
     const seen: Context[] = []
@@ -47,25 +24,6 @@ describe('an event between the plugins and its outcome', () => {
     expect(seen).toHaveLength(3)
     expect(new Set(seen).size).toBe(1)
   })
-
-  test.each([
-    ['track', 200],
-    ['error', 400],
-  ] as const)(
-    'is passed to a listener for %s as the Context that the plugins got, even without a callback',
-    async (name, code) => {
-      const { analytics } = createAnalytics({}, [status(code)])
-      const seen: unknown[] = []
-      await analytics.register({ name: 'first', type: 'before', track: (ctx) => void seen.push(ctx) })
-      analytics.on(name, (given) => seen.push(given instanceof Context ? given : given.ctx))
-
-      trackPurchases(analytics, 1)
-      await analytics.flush()
-
-      expect(seen).toHaveLength(2)
-      expect(seen[1]).toBe(seen[0])
-    },
-  )
 
   test('is passed to an `after` plugin, with its error, when a plugin has dropped it', async () => {
     const { analytics } = createAnalytics()
@@ -271,16 +229,6 @@ describe('plugins that cannot be used', () => {
     },
   }
 
-  test('are named in a warning, if they have a name', async () => {
-    const { analytics } = createAnalytics()
-    const named: unknown[] = []
-    analytics.on('warning', ({ plugin }) => named.push(plugin))
-
-    await analytics.register({ name: 'a', type: 'middle' as never }, undefined as never)
-
-    expect(named).toEqual(['a', ''])
-  })
-
   test('are not in the events register and deregister', async () => {
     const { analytics } = createAnalytics()
     const seen: unknown[] = []
@@ -340,16 +288,4 @@ describe('plugins that cannot be used', () => {
     expect(outcomes).toEqual([...Array(7).fill('plugin'), 'delivered'])
     expect(client.requests.map(({ batch }) => batch.length)).toEqual([1])
   })
-})
-
-test('a text over the default limit passes through plugins when maxMessageBytes allows it', async () => {
-  const { analytics } = createAnalytics({ maxMessageBytes: 100_000 })
-  const { outcomes, callback } = recordOutcomes()
-  await analytics.register({ name: 'a', type: 'before', track: (ctx) => ctx })
-
-  analytics.track({ userId: 'u', event: 'e', properties: { text: 'x'.repeat(50_000) } }, callback)
-  analytics.track({ userId: 'u', event: 'e', properties: { text: 'x'.repeat(50_000), odd: 5n } }, callback)
-  await analytics.flush()
-
-  expect(outcomes).toEqual(['delivered', 'delivered'])
 })

@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from 'vitest'
 import type { DeliveryError } from '../../src/errors/errors.ts'
 import { createAnalytics, trackPurchases } from '../support/create-analytics.ts'
 import { settled } from '../support/fake-clock.ts'
-import { hangUntilAborted, networkError, silence, status } from '../support/scripted-client.ts'
+import { networkError, silence, status } from '../support/scripted-client.ts'
 
 vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
 
@@ -34,26 +34,6 @@ describe('status', () => {
     expect(analytics.status).toMatchObject({ queued: 3, queuedBytes: 3 * bytesOfOne, inFlight: 1 })
     expect(analytics.stats.pending).toBe(5)
   })
-
-  test('counts events that wait for a retry, and the parts of a halved batch', async () => {
-    const { analytics, clock } = createAnalytics({ flushAt: 4 }, [status(413), networkError('ECONNREFUSED')])
-
-    trackPurchases(analytics, 4)
-    await clock.advance(0)
-
-    // The first half of the batch waits for a retry, and the second half waits for the first.
-    expect(analytics.status).toMatchObject({ queued: 4, inFlight: 0 })
-    expect(analytics.status.queuedBytes).toBeGreaterThan(4 * 200)
-    const { queuedBytes } = analytics.status
-    const { queuedBytes: whole } = await bytesOfFour()
-    expect(queuedBytes).toBe(whole)
-  })
-
-  async function bytesOfFour() {
-    const { analytics } = createAnalytics({ flushAt: 100 })
-    trackPurchases(analytics, 4)
-    return analytics.status
-  }
 
   test('has the Date until which no request is sent', async () => {
     const { analytics, clock } = createAnalytics({ flushAt: 1 }, [
@@ -153,15 +133,6 @@ describe('status', () => {
     )
   })
 
-  test('does not count a disabled event as delivered to the service', async () => {
-    const { analytics } = createAnalytics({ disable: true })
-
-    trackPurchases(analytics, 1)
-    await analytics.flush()
-
-    expect(analytics.status.lastDeliveredAt).toBeUndefined()
-  })
-
   test('can be serialized as JSON, and contains no credentials', async () => {
     const reply = () => ({ status: 402, statusText: 'no wk_Zurich_7Qm4' })
     const { analytics } = createAnalytics({ flushAt: 1 }, [reply])
@@ -175,18 +146,5 @@ describe('status', () => {
       message: '[402] no [redacted]',
       code: 'rejected',
     })
-  })
-
-  test('shows nothing in the queue after close', async () => {
-    const { analytics, clock } = createAnalytics({ flushAt: 1 }, [hangUntilAborted])
-    trackPurchases(analytics, 3)
-    await settled()
-
-    const closed = analytics.closeAndFlush({ timeout: 100 })
-    await clock.advance(100)
-    await closed
-    await settled()
-
-    expect(analytics.status).toMatchObject({ queued: 0, queuedBytes: 0, inFlight: 0 })
   })
 })

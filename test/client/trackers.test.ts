@@ -39,15 +39,6 @@ describe('promises', () => {
     expect(clock.elapsedMs).toBe(0)
   })
 
-  test('events that were queued before by other calls are sent in the same request', async () => {
-    const { analytics, client } = createAnalytics({ flushAt: 1_000 })
-    analytics.track({ userId: 'usr_Zoë', event: 'a' })
-
-    await analytics.promises.track({ userId: 'usr_Zoë', event: 'b' })
-
-    expect(client.batchSizes).toEqual([2])
-  })
-
   test('a promise rejects with the error of its event, also after a bad call', async () => {
     const { analytics } = createAnalytics({ maxRetries: 0, strict: true }, [status(500)])
 
@@ -255,18 +246,6 @@ describe('a scope', () => {
 
     expect(sent).toMatchObject([{ anonymousId: 'visiteur-7', event: 'a' }])
     expect(codes).toEqual(['scope'])
-  })
-
-  test('objects that contain themselves twice are merged quickly', async () => {
-    const context: Record<string, unknown> = { ip: '0.0.0.0' }
-    context['first'] = context
-    context['second'] = context
-
-    const sent = await sentBy(({ analytics }) => {
-      analytics.with({ context }).with({ context }).track({ userId: 'usr_Zoë', event: 'a', context: {} })
-    })
-
-    expect(sent).toMatchObject([{ context: { ip: '0.0.0.0' } }])
   })
 
   test('a scope function that tracks an event is not called for that event', async () => {

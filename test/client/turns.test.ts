@@ -149,6 +149,7 @@ describe('an event with a callback', () => {
     ['NETLIFY', 1],
     ['FUNCTION_TARGET', 1],
     ['FUNCTIONS_WORKER_RUNTIME', 1],
+    ['K_SERVICE', 1],
   ])('with the variable %s, makes %d request at the end of its turn', async (name, requests) => {
     vi.stubEnv(name, 'shop')
     const { analytics, client } = createAnalytics()

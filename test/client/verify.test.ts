@@ -181,20 +181,4 @@ describe('verify', () => {
     expect(await verifying).toMatchObject({ reachable: false, hint: 'the client was closed' })
     expect(client.requests).toEqual([])
   })
-
-  test('reports an error that occurs while its code is loaded', async () => {
-    vi.doMock('../../src/client/verify.ts', () => {
-      throw new Error('EMFILE: too many open files')
-    })
-    const { analytics } = createAnalytics()
-
-    expect(await analytics.verify()).toEqual({
-      reachable: false,
-      authorized: undefined,
-      status: undefined,
-      url,
-      hint: expect.stringContaining('EMFILE: too many open files'),
-    })
-    vi.doUnmock('../../src/client/verify.ts')
-  })
 })

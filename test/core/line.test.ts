@@ -23,14 +23,6 @@ const seqsOf = (items: readonly Item[]): number[] => items.map(({ seq }) => seq)
 const bytesOf = (items: readonly Item[]): number => items.reduce((sum, { bytes }) => sum + bytes, 0)
 
 describe('taking events', () => {
-  test('gives none from an empty line', () => {
-    const line = fill()
-
-    expect(line.take(ALL, 1_000)).toEqual([])
-    expect(line.takeFreshest()).toBeUndefined()
-    expect([line.length, line.bytes, line.all()[0]]).toEqual([0, 0, undefined])
-  })
-
   test.each([
     // Each message is counted with a comma; the caller adds one byte for the comma that the last does not have.
     ['two events that fit exactly, commas included', 22, [0, 1]],
@@ -43,10 +35,6 @@ describe('taking events', () => {
 
     expect(seqsOf(line.take(ALL, maxBytes))).toEqual(seqs)
     expect([line.length, line.bytes]).toEqual([3 - seqs.length, 30 - 10 * seqs.length])
-  })
-
-  test('gives no more than the number of events that is asked for', () => {
-    expect(seqsOf(fill(1, 1, 1).take(2, ALL))).toEqual([0, 1])
   })
 })
 

@@ -289,33 +289,6 @@ test('a listener that is added in the same turn after calls found no room is tol
   expect(codes).toEqual(['queue_full', 'queue_full', 'queue_full'])
 })
 
-test('a flush inside a handler does not wait for what is inside plugins, and one outside does', async () => {
-  const { analytics, clock } = createAnalytics()
-  const summaries: unknown[] = []
-  let finish = (): void => {}
-  await analytics.register({
-    name: 'slow',
-    type: 'enrichment',
-    version: '1.0.0',
-    isLoaded: () => true,
-    load: async () => {},
-    track: (ctx) => {
-      void analytics.flush().then((summary) => summaries.push(summary))
-      return new Promise((resolve) => {
-        finish = () => resolve(ctx)
-      })
-    },
-  })
-  trackPurchases(analytics, 1)
-  await settled()
-  expect(summaries).toEqual([{ delivered: 0, failed: 0, pending: 1 }])
-
-  const flushing = analytics.flush()
-  finish()
-  await clock.advance(1)
-  expect(await flushing).toEqual({ delivered: 1, failed: 0, pending: 0 })
-})
-
 test('each of thousands of events that found no room in a turn is told with its context', async () => {
   const { analytics } = createAnalytics({ maxQueueSize: 1 }, [silence])
   let [told, withContext] = [0, 0]
@@ -327,60 +300,6 @@ test('each of thousands of events that found no room in a turn is told with its 
   await settled()
 
   expect([told, withContext]).toEqual([1_100, 1_100])
-})
-
-test('events that have passed through plugins leave all of their room', async () => {
-  const { analytics } = createAnalytics({ maxQueueSize: 3, flushAt: 1 })
-  await analytics.register({ name: 'as it is', type: 'enrichment', track: (ctx: Context) => ctx })
-  const codes: unknown[] = []
-  for (let round = 0; round < 5; round++) {
-    trackPurchases(analytics, 3, (error) => codes.push(error?.code))
-    await settled()
-    await settled()
-  }
-
-  expect(codes).toEqual(new Array(15).fill(undefined))
-})
-
-test('a plugin is removed when the last of the events that it holds has left it', async () => {
-  const { analytics } = createAnalytics()
-  const finish: (() => void)[] = []
-  await analytics.register({
-    name: 'slow',
-    type: 'enrichment',
-    track: (ctx: Context) => new Promise<Context>((resolve) => finish.push(() => resolve(ctx))),
-  })
-  trackPurchases(analytics, 2)
-  await settled()
-  let isRemoved = false
-  void analytics.deregister('slow').then(() => {
-    isRemoved = true
-  })
-  const seen: boolean[] = []
-  for (const one of finish) {
-    await settled()
-    seen.push(isRemoved)
-    one()
-  }
-  await settled()
-
-  expect([...seen, isRemoved]).toEqual([false, false, true])
-})
-
-test('what a plugin has noted is told to a listener that was added after the turn', async () => {
-  const { analytics } = createAnalytics()
-  await analytics.register({
-    name: 'note',
-    type: 'enrichment',
-    track: (ctx: Context) => ctx.log('info', 'vu'),
-  })
-  trackPurchases(analytics, 1)
-  await settled()
-  const notes: string[] = []
-  analytics.on('track', (ctx) => notes.push(...ctx.logs().map(({ message }) => message)))
-  await analytics.flush()
-
-  expect(notes).toEqual(['vu'])
 })
 
 test('an event that plugins have made too large for the queue fails', async () => {

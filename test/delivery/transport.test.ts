@@ -14,13 +14,7 @@ import type {
 import type { Verdict } from '../../src/http/verdict.ts'
 import { SlabStore } from '../../src/message/store.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'
-import {
-  hangUntilAborted,
-  type Reply,
-  ScriptedClient,
-  type SentRequest,
-  status,
-} from '../support/scripted-client.ts'
+import { type Reply, ScriptedClient, type SentRequest, status } from '../support/scripted-client.ts'
 import { storeAll } from '../support/stored.ts'
 
 const WRITE_KEY = 'wk_Zurich_7Qm4'
@@ -118,44 +112,7 @@ describe('an HTTP client', () => {
   })
 })
 
-/** Access tokens, one after the other, with those that were refused and accepted. */
-function tokensOf(...given: string[]) {
-  const [refused, accepted]: [string[], string[]] = [[], []]
-  let index = 0
-  const tokens = {
-    authorization: () => given[index] as string,
-    renew(authorization: string) {
-      refused.push(authorization)
-      return ++index < given.length
-    },
-    accepted: (authorization: string) => void accepted.push(authorization),
-    close() {},
-  } as unknown as Authorization
-  return { tokens, refused, accepted }
-}
-
 describe('one attempt', () => {
-  test('is sent with its headers and the body of the envelope', async () => {
-    const { client, transport, items } = setUp()
-
-    await verdictOf(transport, items)
-
-    const [sent] = client.requests as [SentRequest]
-    expect(sent.url).toBe(URL)
-    expect(sent.method).toBe('POST')
-    expect(sent.httpRequestTimeout).toBe(10_000)
-    expect(sent.headers).toEqual({
-      'Content-Type': 'application/json',
-      Authorization: AUTHORIZATION,
-      'User-Agent': 'trackpost/0.1.0',
-      'Accept-Encoding': 'identity',
-    })
-    expect(sent.body).toBe(
-      '{"batch":[{"messageId":"a","event":"Commande passée"},{"messageId":"b","event":"Thé 🍰"}],' +
-        '"writeKey":"wk_Zurich_7Qm4","sentAt":"2026-11-20T09:30:00.000Z"}',
-    )
-  })
-
   test('contains the headers of the settings each time, and they never replace those of the client', async () => {
     const clock = new FakeClock()
     const client = new ScriptedClient(clock, [status(503)])
@@ -213,12 +170,6 @@ describe('one attempt', () => {
     expect(items[0]?.attempts).toBe(3)
   })
 
-  test('has the verdict on the response', async () => {
-    const { transport, items } = setUp(status(429, { 'Retry-After': '2' }))
-
-    expect(await verdictOf(transport, items)).toMatchObject({ word: 'limited', waitMs: 2_000 })
-  })
-
   test.each(['null', '[]', '{"success":', 'x'.repeat(10_000_000)])(
     'F37: a 200 counts as delivered whatever its body: case %#',
     async (body) => {
@@ -227,33 +178,6 @@ describe('one attempt', () => {
       expect(await verdictOf(transport, items)).toMatchObject({ word: 'delivered' })
     },
   )
-
-  test.each([
-    ['another token is sent again with it', ['Bearer old', 'Bearer new'], 'delivered', ['Bearer new']],
-    ['without another token is about the settings', ['Bearer old'], 'settings', []],
-  ])('refused credentials: %s', async (_label, given, word, acceptedOnes) => {
-    const { tokens, refused, accepted } = tokensOf(...given)
-    const clock = new FakeClock('2026-11-20T09:30:00.000Z')
-    const client = new ScriptedClient(clock, [status(401), status(200)])
-    const { transport, items } = setUpWith(client, clock, undefined, tokens)
-
-    const verdict = await verdictOf(transport, items)
-
-    expect(verdict.word).toBe(word)
-    expect(refused).toEqual(['Bearer old'])
-    expect(accepted).toEqual(acceptedOnes)
-    expect(client.requests.map(({ headers }) => headers['Authorization'])).toEqual(given)
-  })
-
-  test('after a 503, the credentials count neither as accepted nor as refused', async () => {
-    const { tokens, refused, accepted } = tokensOf('Bearer one')
-    const clock = new FakeClock()
-    const { transport, items } = setUpWith(new ScriptedClient(clock, [status(503)]), clock, undefined, tokens)
-
-    await verdictOf(transport, items)
-
-    expect([refused, accepted]).toEqual([[], []])
-  })
 
   test('without a token there is no request, and what the token server said counts', async () => {
     const error = new DeliveryError('auth', '[400] Bad Request')
@@ -284,15 +208,6 @@ describe('one attempt', () => {
       expect([verdict.word, verdict.error.message]).toEqual(['failed', 'kaputt'])
     }
   })
-
-  test('removes its credentials from errors, with and without their scheme', async () => {
-    const quoted = `${AUTHORIZATION}, ${AUTHORIZATION.slice(6)} and ${WRITE_KEY}`
-    const { transport, items } = setUp(() => ({ status: 402, statusText: quoted }))
-
-    const result = await verdictOf(transport, items)
-
-    expect(result.error.message).toBe('[402] [redacted], [redacted] and [redacted]')
-  })
 })
 
 describe('observers', () => {
@@ -316,15 +231,6 @@ describe('observers', () => {
     ])
     expect(JSON.stringify(requests)).not.toContain(WRITE_KEY)
     expect(JSON.stringify(requests)).not.toContain(AUTHORIZATION.slice(6))
-  })
-
-  test('cannot change what is sent by changing what they see', async () => {
-    const { client, transport, items, requests } = setUp()
-
-    await verdictOf(transport, items)
-    ;(requests[0] as RequestInfo).headers['Authorization'] = 'volé'
-
-    expect(client.requests[0]?.headers['Authorization']).toBe(AUTHORIZATION)
   })
 
   const answers: [string, HTTPHeaders | undefined, Record<string, string>][] = [
@@ -383,28 +289,5 @@ describe('observers', () => {
     await settled()
 
     expect(responses).toEqual([])
-  })
-})
-
-describe('aborting', () => {
-  test('all requests end, and no timer is left', async () => {
-    const { clock, transport, items, client } = setUp(hangUntilAborted)
-    const attempts = [verdictOf(transport, items), verdictOf(transport, items)]
-
-    transport.abort()
-    const results = await Promise.all(attempts)
-
-    expect(results.map(({ word }) => word)).toEqual(['failed', 'failed'])
-    expect(client.requests.every(({ signal }) => signal?.aborted)).toBe(true)
-    expect(clock.timerCount).toBe(0)
-  })
-
-  test('a request that has ended is not aborted', async () => {
-    const { transport, items, client } = setUp()
-    await verdictOf(transport, items)
-
-    transport.abort()
-
-    expect(client.requests[0]?.signal?.aborted).toBe(false)
   })
 })

@@ -1,6 +1,15 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
-import { backoffMs, drawOf, parseHttpDate, retryAfterMs, spreadMs, statedMs } from '../../src/http/waits.ts'
+import type { HTTPHeaders } from '../../src/http/client.ts'
+import {
+  backoffMs,
+  drawOf,
+  headerValue,
+  parseHttpDate,
+  retryAfterMs,
+  spreadMs,
+  statedMs,
+} from '../../src/http/waits.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
 const NOW = '2026-11-20T09:30:00.000Z'
@@ -316,3 +325,38 @@ test('F148: of 200 clients with the same wait of 60 s, at most a quarter comes b
 
   for (const second of seconds) expect(seconds.filter((one) => one === second).length).toBeLessThanOrEqual(50)
 })
+
+describe('reading a header', () => {
+  const shapes: [string, HTTPHeaders][] = [
+    ['a Headers object', new Headers({ 'Retry-After': '2' })],
+    ['a Map-like object', { get: (name: string) => (name === 'retry-after' ? '2' : null), forEach() {} }],
+    ['names in lower case', { 'retry-after': '2' }],
+    ['names in odd case', { 'rEtRy-AfTeR': '2' }],
+    ['a value that is a number', { 'retry-after': 2 }],
+  ]
+
+  test.each(shapes)('finds it in %s', (_label, headers) => {
+    expect(headerValue(headers, 'retry-after')).toBe('2')
+  })
+
+  test('returns all values of a header', () => {
+    expect(headerValue({ 'retry-after': ['2', '7'] }, 'retry-after')).toBe('2, 7')
+  })
+
+  test.each<[string, unknown]>([
+    ['no headers', undefined],
+    ['a Headers object without it', new Headers()],
+    ['a null value', { 'retry-after': null }],
+    ['an object as value', { 'retry-after': { seconds: 2 } }],
+    ['text', 'retry-after: 2'],
+    ['a get that throws', { get: fail, forEach() {} }],
+    ['a property that throws', Object.defineProperty({}, 'retry-after', { get: fail })],
+    ['a list with values that cannot be text', { 'retry-after': [Object.create(null)] }],
+  ])('finds none in %s', (_label, headers) => {
+    expect(headerValue(headers as HTTPHeaders, 'retry-after')).toBeUndefined()
+  })
+})
+
+function fail(): never {
+  throw new Error('non')
+}

@@ -1,14 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { DeliveryError } from '../../src/errors/errors.ts'
-import {
-  buildMessage,
-  checkMessage,
-  isoTime,
-  type MessageStamp,
-  msOf,
-  toIsoTime,
-} from '../../src/message/build.ts'
+import { buildMessage, checkMessage, type MessageStamp, toIsoTime } from '../../src/message/build.ts'
 import { serialize } from '../../src/message/serialize.ts'
 import type { ContextEvent, Kind, Message } from '../../src/message/types.ts'
 import { KINDS, toContextEvent } from '../../src/message/wire.ts'
@@ -175,85 +168,6 @@ describe('page and screen', () => {
       })
     }
   })
-
-  test('the properties object of the caller does not get the category', () => {
-    const properties = Object.freeze({ url: 'https://c.example/thés' })
-
-    build('page', { ...LEAST.page, category: 'Boutique', properties })
-
-    expect(properties).toEqual({ url: 'https://c.example/thés' })
-  })
-})
-
-describe('arguments that are not an event', () => {
-  test('are named by their type', () => {
-    expect(refusalOf('track', [LEAST.track]).message).toBe('track: expected an object, got an array')
-  })
-})
-
-// Which values are valid is tested in validity.test.ts and bad-input.test.ts.
-describe('ids', () => {
-  test.each(KINDS.filter((kind) => kind !== 'alias'))('a %s with only an anonymousId is accepted', (kind) => {
-    const { userId, ...rest } = LEAST[kind]
-
-    const message = build(kind, { ...rest, anonymousId: 'anon_Łódź' })
-
-    expect(message.anonymousId).toBe('anon_Łódź')
-    expect(message.userId).toBeUndefined()
-  })
-
-  test('an empty userId in addition to an anonymousId counts as absent', () => {
-    const message = build('track', { ...LEAST.track, userId: '', anonymousId: 'anon_1' })
-
-    expect(message.userId).toBeUndefined()
-  })
-
-  test.each(KINDS)('a %s with empty text as its only id is refused', (kind) => {
-    const error = refusalOf(kind, { ...LEAST[kind], userId: '' })
-
-    expect(error.code).toBe('invalid')
-    expect(error.message).toContain('userId')
-  })
-
-  test.each([
-    ['an object', { id: 1 }, 'an object'],
-    ['NaN', Number.NaN, 'NaN'],
-  ])('%s is not a valid id', (_label, value, got) => {
-    const error = refusalOf('track', { ...LEAST.track, userId: value })
-
-    expect(error.code).toBe('invalid')
-    expect(error.message).toBe(`track: userId: expected a string or a finite number, got ${got}`)
-  })
-
-  test('text of white space alone is not a valid id', () => {
-    const error = refusalOf('group', { ...LEAST.group, groupId: '\t\u3000' })
-
-    expect(error.message).toBe('group: groupId: expected a non-empty string, got only white space')
-  })
-
-  test('a bad anonymousId is refused even with a valid userId', () => {
-    expect(refusalOf('track', { ...LEAST.track, anonymousId: {} }).message).toContain('anonymousId')
-  })
-
-  test.each([
-    ['group', 'groupId', undefined],
-    ['alias', 'previousId', undefined],
-    ['alias', 'userId', undefined],
-  ] as const)('a %s needs its %s, and %j is not valid', (kind, field, value) => {
-    const error = refusalOf(kind, { ...LEAST[kind], [field]: value })
-
-    expect(error.code).toBe('invalid')
-    expect(error.message).toContain(`${field}: expected a non-empty string`)
-  })
-})
-
-describe('the name of an event', () => {
-  test('must not be missing', () => {
-    const error = refusalOf('track', { userId: 'usr_Zoë' })
-
-    expect(error.code).toBe('invalid')
-    expect(error.message).toBe('track: event: expected a non-empty string, got undefined')
-  })
 })
 
 describe('objects inside a call', () => {
@@ -389,29 +303,6 @@ describe('messageId and timestamp', () => {
       'track: messageId: expected 1 to 99 characters without control characters, got a string',
     )
   })
-
-  test.each([
-    ['an invalid Date', new Date(Number.NaN), 'an invalid Date'],
-    ['a word', 'demain', 'a string in another form'],
-    ['a time that does not exist', '2019-02-03T25:00Z', 'a string with a time that does not exist'],
-    ['empty text', '', 'an empty string'],
-  ])('%s as a timestamp is refused', (_label, timestamp, got) => {
-    const error = refusalOf('track', { ...LEAST.track, timestamp })
-
-    expect(error.code).toBe('invalid')
-    expect(error.message).toBe(
-      `track: timestamp: expected a valid Date, ISO-8601 text or milliseconds, got ${got}`,
-    )
-  })
-
-  test('a Date that the caller changes later keeps its earlier value', () => {
-    const timestamp = new Date('2019-07-01T10:00:00Z')
-
-    const message = build('track', { ...LEAST.track, timestamp })
-    timestamp.setFullYear(1999)
-
-    expect(message.timestamp).toBe('2019-07-01T10:00:00.000Z')
-  })
 })
 
 describe('reading the arguments', () => {
@@ -445,28 +336,6 @@ describe('reading the arguments', () => {
     build(kind, given)
 
     expect(given).toEqual(before)
-  })
-})
-
-describe('isoTime', () => {
-  test('writes the time in UTC', () => {
-    expect(isoTime(Date.UTC(2026, 10, 20, 9, 30, 0, 7))).toBe('2026-11-20T09:30:00.007Z')
-  })
-
-  test('returns different texts for different milliseconds, in any order', () => {
-    const moments = [5, 5, 6, 5, 7, 7, 0]
-
-    expect(moments.map(isoTime)).toEqual(moments.map((ms) => new Date(ms).toISOString()))
-  })
-})
-
-describe('msOf', () => {
-  test('reads every time that isoTime has written', () => {
-    const moments = [-1, 0, 5, Date.UTC(2026, 10, 20), 8.64e15]
-    const texts = moments.map(isoTime)
-
-    expect(texts.map(msOf)).toEqual(moments)
-    expect([...texts].reverse().map(msOf)).toEqual([...moments].reverse())
   })
 })
 
@@ -617,36 +486,6 @@ describe('an event that has left the plugins', () => {
     })
   })
 
-  test.each([
-    ['a Date', new Date('2026-11-20T09:30:00Z'), '2026-11-20T09:30:00.000Z'],
-    ['text', '2026-11-20T10:30:00+01:00', '2026-11-20T09:30:00.000Z'],
-    ['milliseconds', Date.parse('2026-11-20T09:30:00Z'), '2026-11-20T09:30:00.000Z'],
-    ['null', null, undefined],
-  ])('a timestamp may be %s', (_label, timestamp, sent) => {
-    expect(check('track', { timestamp })['timestamp']).toBe(sent)
-  })
-
-  test('a toJSON of the event has no effect; that of its properties has', () => {
-    const sent = check('track', {
-      toJSON: () => 'not an object',
-      properties: { toJSON: () => ({ articles: 3 }) },
-    })
-
-    expect(sent).toMatchObject({ ...LEAST.track, properties: { articles: 3 } })
-    expect(sent).not.toHaveProperty('toJSON')
-  })
-
-  test('an event of a class is sent with its own fields', () => {
-    class Wrapped {
-      toJSON(): string {
-        return 'not an object'
-      }
-    }
-    const event = Object.assign(new Wrapped(), toContextEvent(build('track', LEAST.track)))
-
-    expect(JSON.parse(serialize(checkMessage('track', event)))).toMatchObject(LEAST.track)
-  })
-
   test.each<[string, Kind, object, string]>([
     ['no identity', 'track', { userId: null }, 'expected userId or anonymousId, got neither'],
     ['an alias without an id', 'alias', { userId: '' }, 'userId: expected a non-empty string, got none'],
@@ -671,16 +510,5 @@ describe('an event that has left the plugins', () => {
         message: expect.stringContaining(`a plugin has changed the event: ${kind}: ${message}`),
       }),
     )
-  })
-
-  test('the error of a getter is passed on', () => {
-    const event = Object.defineProperty({}, 'userId', {
-      enumerable: true,
-      get() {
-        throw new Error('non')
-      },
-    })
-
-    expect(() => checkMessage('track', event as ContextEvent)).toThrow('non')
   })
 })

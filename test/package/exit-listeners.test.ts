@@ -13,7 +13,7 @@ test.each([
   ['before ours', 'on(); make()', 2, { shutdown_timeout: 2, closed: 0 }],
   ['after ours', 'make(); on()', 2, { shutdown_timeout: 1, closed: 1 }],
   ['with a client made in it', 'on(make)', 2, { shutdown_timeout: 1, closed: 1 }],
-])('calls in an exit listener %s have their outcome', async (_when, program, accepted, failures) => {
+])('B55: calls in an exit listener %s have their outcome', async (_when, program, accepted, failures) => {
   const code = `
     const { Analytics } = require('trackpost')
     let analytics

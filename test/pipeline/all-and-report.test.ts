@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
 import { KINDS } from '../../src/message/wire.ts'
-import { Context } from '../../src/pipeline/context.ts'
 import type { Plugin } from '../../src/pipeline/plugin.ts'
 import { PLUGIN_TYPES } from '../../src/pipeline/registration.ts'
 import { createAnalytics, recordOutcomes, trackPurchases } from '../support/create-analytics.ts'
@@ -106,20 +105,5 @@ describe('a problem that a plugin reports', () => {
     process.off('warning', note)
 
     expect(warnings).toEqual(['un', 'deux'].map((name) => `the plugin '${name}' reported: prix manquant`))
-  })
-
-  test('reaches the client even when an earlier plugin has replaced the context', async () => {
-    const { analytics } = createAnalytics()
-    const warned: unknown[] = []
-    analytics.on('warning', ({ plugin }) => warned.push(plugin))
-    await analytics.register(
-      { name: 'masque', type: 'before', track: ({ event }) => new Context({ ...event }) },
-      reporting('plan', 'before'),
-    )
-
-    trackPurchases(analytics, 1)
-    await settled()
-
-    expect(warned).toEqual(['plan'])
   })
 })

@@ -36,26 +36,6 @@ describe('the context', () => {
   })
 })
 
-describe('replacing the event', () => {
-  test.each([
-    [undefined, 'undefined'],
-    [null, 'null'],
-    [5, 'a number'],
-    ['x', 'a string'],
-    [[], 'an array'],
-    [() => {}, 'a function'],
-  ])('with %s has no effect and throws nothing in the plugin; it is reported once', (nonsense, got) => {
-    const ctx = createContext()
-    const { event } = ctx
-
-    ctx.event = nonsense as never
-
-    expect(ctx.event).toBe(event)
-    expect(() => ctx.requireEvent()).toThrow(`it set ctx.event to ${got}, which is not an event`)
-    expect(() => ctx.requireEvent()).not.toThrow()
-  })
-})
-
 describe('updating the event', () => {
   test.each([
     ['a top-level field', 'event', 'Panier', (e: ContextEvent) => e.event],

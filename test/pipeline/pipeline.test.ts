@@ -1,7 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { describe, expect, test } from 'vitest'
 import type { DeliveryError } from '../../src/errors/errors.ts'
-import { KINDS } from '../../src/message/wire.ts'
 import { Context, type ContextEvent } from '../../src/pipeline/context.ts'
 import type { PluginFailure } from '../../src/pipeline/handler-result.ts'
 import { type Passage, Pipeline } from '../../src/pipeline/pipeline.ts'
@@ -140,32 +139,6 @@ describe('the order', () => {
     expect(order).toEqual([...odd, ...even])
     expect(ends).toEqual([undefined])
   })
-
-  test('lets plugins of type utility wait for asynchronous plugins of type after, and lets a flush wait for both', async () => {
-    const { pipeline } = setUp()
-    const order: string[] = []
-    const answer = deferred()
-    await pipeline.register(createPlugin('bilan', 'after', { track: () => answer.promise }))
-    await pipeline.register(createScribe('outil', 'utility', order))
-
-    const work = conclude(pipeline, createContext())
-    await settled()
-    expect(order).toEqual([])
-    answer.resolve()
-    await work
-
-    expect(order).toEqual(['outil'])
-  })
-
-  test('does not include a plugin without handlers, which is still registered', async () => {
-    const { pipeline } = setUp()
-    const loaded: string[] = []
-
-    await pipeline.register(createPlugin('outil', 'utility'), (name) => loaded.push(name))
-
-    expect(loaded).toEqual(['outil'])
-    expect(pipeline.concerns('track')).toBe(false)
-  })
 })
 
 describe('synchronous plugins', () => {
@@ -178,15 +151,6 @@ describe('synchronous plugins', () => {
     expect(isDone).toBe(true)
     expect(ends).toEqual([undefined])
     expect(clock.timerCount).toBe(0)
-  })
-
-  test('only events of kinds for which there is a handler need a context', async () => {
-    const { pipeline } = setUp()
-    expect(KINDS.filter((kind) => pipeline.concerns(kind))).toEqual([])
-
-    await pipeline.register(createPlugin('a', 'destination', { page: (ctx) => ctx }))
-
-    expect(KINDS.filter((kind) => pipeline.concerns(kind))).toEqual(['page'])
   })
 
   test('a plugin that says that it is not loaded is skipped', async () => {
@@ -353,15 +317,6 @@ describe('the return value of a handler', () => {
     expect(run().contexts[0]?.event.event).toBe('Autre')
   })
 
-  test('fails the event when it is a context whose event is not an event', async () => {
-    const { pipeline, run } = setUp()
-    await pipeline.register(createPlugin('a', 'before', { track: () => new Context(5 as never) }))
-
-    expect(run().ends[0]?.message).toBe(
-      "the plugin 'a' failed: it set ctx.event to a number, which is not an event",
-    )
-  })
-
   test.each(ways)('a plugin that sets ctx.event to nonsense and %s the context fails', async (_way, wrap) => {
     const { pipeline, reports, run } = setUp()
     const spoil = (ctx: Context): never => {
@@ -509,23 +464,6 @@ describe('F102: plugins that never settle', () => {
     expect(ends[0]?.message).toBe("the plugin 'filtre' failed: it took longer than 5000 ms")
   })
 
-  // test/faults/README.md, row F18.
-  test('after a suspension of the process, a plugin that has settled meanwhile is not given up', async () => {
-    const { clock, pipeline, run } = setUp()
-    const answer = deferred()
-    await pipeline.register(createPlugin('filtre', 'before', { track: () => answer.promise }))
-
-    const { ends } = run()
-    clock.stall(6_500)
-    // After a suspension, Node.js fires timers before it handles the events of sockets.
-    await clock.advance(0)
-    answer.resolve()
-    await settled()
-
-    expect(ends).toEqual([undefined])
-    expect(clock.timerCount).toBe(0)
-  })
-
   test('an enrichment plugin is skipped, and a later result changes nothing', async () => {
     const { clock, pipeline, reports, run } = setUp()
     const answer = deferred()
@@ -595,16 +533,6 @@ describe('destinations', () => {
     conclude(pipeline, ctx)
 
     expect(order).toEqual(['a', 'b'])
-  })
-
-  test('integrations that are missing turn nothing off', async () => {
-    const { pipeline } = setUp()
-    const order: string[] = []
-    await pipeline.register(createScribe('warehouse', 'destination', order, { alternativeNames: 5 as never }))
-
-    for (const odd of [null, undefined]) distribute(pipeline, createContext(odd as never))
-
-    expect(order).toEqual(['warehouse', 'warehouse'])
   })
 
   test('a destination that is still loading gets its events after it has loaded, and delays nothing else', async () => {
@@ -681,23 +609,6 @@ describe('F106: loading', () => {
       expect(run().isDone).toBe(true)
     },
   )
-
-  test('events wait for the last of several plugins that load', async () => {
-    const { pipeline, run } = setUp()
-    const first = deferred()
-    const second = deferred()
-    void pipeline.register(createPlugin('a', 'before', { load: () => first.promise, track: (ctx) => ctx }))
-    void pipeline.register(createPlugin('b', 'after', { load: () => second.promise, track: (ctx) => ctx }))
-
-    const { ends } = run()
-    first.resolve()
-    await settled()
-    expect(ends).toEqual([])
-    second.resolve()
-    await settled()
-
-    expect(ends).toEqual([undefined])
-  })
 
   const failures: [string, Partial<Plugin>][] = [
     [
@@ -798,46 +709,6 @@ describe('F106: loading', () => {
     expect(order).toEqual(['a'])
   })
 
-  test.each([
-    ['loads', {}, ['a']],
-    ['loads later', { load: () => Promise.resolve() }, ['a']],
-    ['throws', { load: () => Promise.reject(new Error('non')) }, []],
-    [
-      'throws within the call',
-      {
-        load() {
-          throw new Error('non')
-        },
-      },
-      [],
-    ],
-  ] as [string, Partial<Plugin>, string[]][])(
-    'the name of a plugin is told only if its load succeeds: one that %s',
-    async (_label, more, expected) => {
-      const loaded: string[] = []
-
-      await setUp().pipeline.register(createPlugin('a', 'before', more), (name) => loaded.push(name))
-
-      expect(loaded).toEqual(expected)
-    },
-  )
-
-  test('a plugin that is deregistered while it loads is removed when it has loaded', async () => {
-    const { pipeline, reports, run } = setUp()
-    const loading = deferred()
-    const registered = pipeline.register(
-      createPlugin('a', 'before', { load: () => loading.promise, onLoadFailure: 'drop' }),
-    )
-
-    const removed = pipeline.deregister('a', passed)
-    loading.resolve()
-
-    await registered
-    expect(await removed).toBe(true)
-    expect(run().ends).toEqual([undefined])
-    expect(reports).toEqual([])
-  })
-
   test('a second plugin with the same name is refused', async () => {
     const { pipeline } = setUp()
     await pipeline.register(createPlugin('a', 'before'))
@@ -909,26 +780,6 @@ describe('deregistering plugins', () => {
     expect(clock.timerCount).toBe(0)
   })
 
-  test('plugins may deregister themselves, and register others, while they handle an event', async () => {
-    const { pipeline, run } = setUp()
-    const order: string[] = []
-    await pipeline.register(
-      createPlugin('a', 'before', {
-        track: (ctx) => {
-          void pipeline.deregister('a', passed)
-          void pipeline.register(createScribe('b', 'before', order))
-          return ctx
-        },
-      }),
-    )
-
-    expect(run().ends).toEqual([undefined])
-    expect(order).toEqual([])
-    await settled()
-    expect(run().ends).toEqual([undefined])
-    expect(order).toEqual(['b'])
-  })
-
   test('an event passes the plugins that were registered when it entered them; deregister waits for it', async () => {
     const { pipeline, run } = setUp()
     const order: string[] = []
@@ -945,21 +796,6 @@ describe('deregistering plugins', () => {
     await removed
 
     expect(order).toEqual(['next', 'removed'])
-  })
-
-  test('the events of the turn are handled, and none after it', async () => {
-    const { pipeline, run } = setUp()
-    const seen: number[] = []
-    await pipeline.register(createPlugin('a', 'before', { track: () => void seen.push(1) }))
-    const turn = deferred()
-
-    const removed = pipeline.deregister('a', turn.promise)
-    run()
-    turn.resolve()
-    await removed
-    run()
-
-    expect(seen).toEqual([1])
   })
 })
 
@@ -1009,21 +845,6 @@ describe('the asynchronous context', () => {
 
     expect(runs.every(({ ends }) => ends.length === 1)).toBe(true)
     expect(seen).toEqual(['a: un', 'a: deux', 'b: un', 'b: deux', 'c: un', 'c: deux'])
-  })
-
-  test('of events that wait for a plugin to load is still that of their calls', async () => {
-    const { pipeline, run } = setUp()
-    const seen: string[] = []
-    const loading = deferred()
-    void storage.run('registration', () =>
-      pipeline.register(observe('lent', 'before', seen, { load: () => loading.promise })),
-    )
-
-    for (const name of ['un', 'deux']) storage.run(name, () => run())
-    storage.run('autre', () => loading.resolve())
-    await settled()
-
-    expect(seen).toEqual(['lent: un', 'lent: deux'])
   })
 
   test.each(['after', 'utility'] as const)('of %s plugins is that of their registration', async (type) => {

@@ -345,16 +345,6 @@ describe('unusual input', () => {
     expect(client.requests).toEqual([])
   })
 
-  test('with 100,000 keys that become equal keeps all of them', () => {
-    const given = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`k${index}@b`, 1]))
-    const ctx = new Context({ type: 'track', properties: given } as never)
-    ;(redact({ patterns: [/^.*@b$/] }) as Required<Plugin>).all(ctx)
-
-    const keys = Object.keys(ctx.event.properties ?? {})
-    expect(keys).toHaveLength(100_000)
-    expect(keys.some((key) => key.includes('@'))).toBe(false)
-  })
-
   test('has each text that is too long for patterns replaced as a whole, without a search', () => {
     const searched: number[] = []
     const { exec } = RegExp.prototype
@@ -373,15 +363,6 @@ describe('unusual input', () => {
     expect(result).toEqual({ long: '[redacted]', '[redacted]': 'x', short: '[redacted]' })
     expect(shorter).toEqual({ a: '[redacted]', b: '[redacted]' })
     expect(Math.max(...searched)).toBeLessThan(50)
-  })
-
-  test('with long texts is kept without patterns, except values of keys that are too long for a regular expression', () => {
-    expect(
-      properties({ keys: ['email', /^mail/] }, { note: 'é'.repeat(5_000), ['k'.repeat(3_000)]: 1 }),
-    ).toEqual({
-      note: 'é'.repeat(5_000),
-      ['k'.repeat(3_000)]: '[redacted]',
-    })
   })
 
   test('whose id would become empty fails the event, which is not sent without an id', () => {

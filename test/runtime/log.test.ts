@@ -1,5 +1,3 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
-import { generateKeyPairSync } from 'node:crypto'
 import { Writable } from 'node:stream'
 import pino from 'pino'
 import { describe, expect, test } from 'vitest'
@@ -90,24 +88,6 @@ describe('the setting logger', () => {
     expect(warned).toEqual([])
   })
 
-  test('also gets the failure of a warning listener that throws', async () => {
-    const { logger, at } = record()
-    const { analytics } = createAnalytics({ logger })
-    analytics.on('warning', () => {
-      throw new Error('no')
-    })
-
-    trackPurchases(analytics, 1, () => {
-      throw new Error('in a callback')
-    })
-    await analytics.flush()
-
-    expect(at('warn').map(([, , message]) => message)).toEqual([
-      expect.stringMatching(/^trackpost: a warning listener failed: no \(at /),
-    ])
-    expect(warned).toEqual([])
-  })
-
   test('gets no credentials at any level, even if errors and responses quote them', async () => {
     const { logger, lines } = record()
     const secrets = [WRITE_KEY, btoa(`${WRITE_KEY}:`), 'gateway-secret-1']
@@ -137,33 +117,6 @@ describe('the setting logger', () => {
     expect(new Set(lines.map(([level]) => level))).toEqual(new Set(['debug', 'info', 'warn', 'error']))
     expect(text).toContain('[redacted] and [redacted] and [redacted]')
     for (const secret of secrets) expect(text).not.toContain(secret)
-  })
-
-  test('gets no private key of oauthSettings', async () => {
-    const { logger, lines } = record()
-    const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
-    const clientKey = String(privateKey.export({ type: 'pkcs8', format: 'pem' }))
-    const httpClient = (): Promise<never> => new Promise(() => {})
-    const { analytics, clock } = createAnalytics({
-      logger,
-      oauthSettings: { clientId: 'shop', keyId: 'key-1', clientKey, httpClient },
-    })
-    await analytics.register({
-      name: 'leaky',
-      type: 'enrichment',
-      track() {
-        throw new Error(`with ${clientKey}`)
-      },
-    })
-
-    trackPurchases(analytics, 1)
-    await Promise.resolve()
-
-    const text = JSON.stringify(lines)
-    expect(text).toContain('with [redacted]')
-    expect(text).not.toContain('PRIVATE KEY')
-    void analytics.closeAndFlush({ timeout: 1 })
-    await clock.advance(1)
   })
 
   test.each([
@@ -221,22 +174,6 @@ describe('the setting logger', () => {
     // What is tracked while the flush waits is sent with it; after it, events wait for more of them.
     expect(lines).toBeLessThan(50)
     expect(analytics.stats.pending).toBeGreaterThan(0)
-  })
-
-  test('runs in the asynchronous context of the code that created the client', async () => {
-    const requests = new AsyncLocalStorage<string>()
-    const seen: unknown[] = []
-    const note = () => seen.push(requests.getStore())
-    const { analytics } = requests.run('main', () =>
-      createAnalytics({ logger: { debug: note, info: note, warn: note, error: note } }),
-    )
-
-    await requests.run('a visitor', async () => {
-      trackPurchases(analytics, 1)
-      await analytics.flush()
-    })
-
-    expect(seen).toEqual(['main', 'main'])
   })
 
   test('S26: gets no control characters, which could forge a line', () => {

@@ -71,12 +71,6 @@ describe('defaults', () => {
       expect(resolved).toEqual(resolveSettings({ writeKey: WRITE_KEY }))
     },
   )
-
-  test('cannot be changed after they are resolved', () => {
-    const resolved = resolveSettings({ writeKey: WRITE_KEY })
-
-    expect(Object.isFrozen(resolved)).toBe(true)
-  })
 })
 
 describe('B63: numbers', () => {
@@ -293,10 +287,6 @@ describe('names of other SDKs', () => {
       expect(resolveWith(settings).disable).toBe(false)
     },
   )
-
-  test('another value than a boolean has no effect', () => {
-    expect(resolveWith({ enabled: 'false', disabled: 1 }).disable).toBe(false)
-  })
 })
 
 describe('B64: unknown names', () => {
@@ -391,17 +381,6 @@ describe('doubtful settings', () => {
 
     expect(warnings()).toEqual([])
   })
-
-  test('are reported to the logger, if there is one', () => {
-    const logger = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() }
-    resolveWith({ maxQueueSize: 5, logger })
-
-    expect(logger.warn).toHaveBeenCalledExactlyOnceWith(
-      { code: 'contradiction' },
-      expect.stringContaining('maxQueueSize (5)'),
-    )
-    expect(warnings()).toEqual([])
-  })
 })
 
 describe('B62: region and host', () => {
@@ -465,12 +444,6 @@ describe('a host that ends in the path', () => {
     const error = refusalOf({ writeKey: WRITE_KEY, host })
 
     expect(error.message).toBe(`host: ends in '${end}', which the setting 'path' appends; write '${base}'`)
-  })
-
-  test('a custom path is also recognized', () => {
-    const error = refusalOf({ writeKey: WRITE_KEY, host: 'https://c.example/collect', path: 'collect/' })
-
-    expect(error.message).toContain("write 'https://c.example'")
   })
 
   test.each([
@@ -600,8 +573,4 @@ describe('B65, S14: the settings object', () => {
       expect(resolved.disable).toBe(false)
     })
   })
-})
-
-test('flushInterval 0 is taken: a flush at the end of each turn', () => {
-  expect(resolveSettings({ writeKey: 'wk', flushInterval: 0 }).flushInterval).toBe(0)
 })

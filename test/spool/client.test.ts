@@ -167,21 +167,6 @@ describe('events with a spool', () => {
     expect(analytics.stats).toMatchObject({ delivered: 1, recovered: 0 })
     expect(textIn(directory)).toBe(before)
   })
-
-  test('that are garbage in the files are told of, and cost no other event', async () => {
-    const directory = temporaryDirectory()
-    await leave(directory, (analytics) => trackPurchases(analytics, 2))
-    const [name = ''] = readdirSync(directory)
-    const { writeFileSync } = await import('node:fs')
-    writeFileSync(join(directory, name), '{"type":"nonsense","messageId":"m"}\nzeros\0\0\n', { flag: 'a' })
-    const { analytics, warnings } = start(directory)
-    await settled()
-    await analytics.closeAndFlush()
-
-    expect(analytics.stats).toMatchObject({ recovered: 2, delivered: 2 })
-    expect(warnings).toEqual([expect.stringContaining('1 line of')])
-    expect(readdirSync(directory)).toEqual([])
-  })
 })
 
 describe('stored', () => {

@@ -1,12 +1,10 @@
 import * as nodeFiles from 'node:fs'
 import {
-  appendFileSync,
   chmodSync,
   existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
-  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -133,18 +131,6 @@ describe('what is appended', () => {
     const recovered = machine.start().recover()
 
     expect(recovered.map(({ message }) => Buffer.from(message))).toEqual(all.map((one) => Buffer.from(one)))
-  })
-
-  test('may change afterwards: the journal has a copy', () => {
-    const machine = new Machine()
-    const first = machine.start()
-    const bytes = message('m-1')
-    append(first, [bytes])
-    bytes.fill(0)
-
-    first.end()
-
-    expect(recover(machine.start()).ids).toEqual(['m-1'])
   })
 
   test('goes to a new file after 1,000 messages', () => {
@@ -401,24 +387,6 @@ describe('F91: a disk that fails', () => {
     expect(machine.warnings).toHaveLength(1)
   })
 
-  test('after a part of the messages keeps this part', () => {
-    const machine = new Machine()
-    let files = 0
-    const journal = machine.start({
-      openSync: ((path: string, ...rest: [number, number]) => {
-        if (path.endsWith('.jsonl') && ++files > 2) throw failure('ENOSPC')
-        return nodeFiles.openSync(path, ...rest)
-      }) as Files['openSync'],
-    })
-
-    const records = journal.append(messages(1, 2_500))
-
-    expect(records.filter((record) => record?.isKept === true)).toHaveLength(2_000)
-    expect(records.slice(2_000)).toEqual(new Array(500).fill(undefined))
-    journal.end()
-    expect(recover(machine.start()).ids).toEqual(idsOf(1, 2_000))
-  })
-
   test('on which not even a lock can be written is read, and its files are taken over', () => {
     const machine = new Machine()
     const first = machine.start()
@@ -455,17 +423,6 @@ describe('F93: files that somebody removes', () => {
     expect(machine.warnings).toEqual([expect.stringContaining('its files were removed')])
     journal.end()
     expect(recover(machine.start()).ids).toEqual(idsOf(1, 3))
-  })
-
-  test('is seen without a sync, at the end of the next turn', () => {
-    const machine = new Machine()
-    const journal = machine.start()
-    const [record] = append(journal, messages(1, 1))
-    rmSync(machine.path, { recursive: true })
-
-    journal.append([])
-
-    expect(record?.isKept).toBe(false)
   })
 
   test('the lock alone is made again, so that nobody takes over the files', async () => {
@@ -698,13 +655,6 @@ describe('F90: lines that cannot be read', () => {
     expect(machine.warnings).toEqual([expect.stringContaining('2 lines of')])
   })
 
-  test('a lone surrogate, which a message writes as U+FFFD, is no damage', () => {
-    const machine = leave(`{"type":"track","messageId":"m-\ufffd"}\n`)
-
-    expect(recover(machine.start()).ids).toEqual(['m-\ufffd'])
-    expect(machine.warnings).toEqual([])
-  })
-
   test('other files in the folder are left alone', () => {
     const machine = new Machine()
     mkdirSync(machine.path, { mode: 0o700 })
@@ -802,19 +752,4 @@ describe('closing', () => {
 
     expect(recover(machine.start()).ids).toEqual(['m-1'])
   })
-})
-
-test('a folder that was moved away and back loses nothing', async () => {
-  const machine = new Machine()
-  const journal = machine.start()
-  append(journal, messages(1, 2))
-  renameSync(machine.path, `${machine.path}-away`)
-  expect(await journal.sync()).toBe(false)
-  renameSync(`${machine.path}-away`, machine.path)
-  append(journal, messages(3, 3))
-
-  journal.end()
-
-  expect(recover(machine.start()).ids.sort()).toEqual(idsOf(1, 3))
-  appendFileSync(join(machine.path, 'x'), '')
 })

@@ -298,29 +298,6 @@ describe('failNext', () => {
     expect(outcomes).toEqual(['rejected', 'auth', 'auth', 'delivered'])
   })
 
-  test('when several requests fail at the same time, every event has an outcome', async () => {
-    const { analytics, failNext } = createTestClient({ maxConcurrentRequests: 8 })
-    failNext({ times: 20 })
-
-    for (let number = 0; number < 50; number++) analytics.track(order(number), () => {})
-    const { delivered, failed, pending } = await analytics.flush()
-
-    expect(pending).toBe(0)
-    expect(delivered + failed).toBe(50)
-  })
-
-  test('a flush gives up at its timeout when a wait is longer, and not when it is shorter', async () => {
-    const { analytics, failNext } = createTestClient()
-    failNext({ status: 503, retryAfter: 8 })
-    analytics.track(order(1))
-
-    const short = await analytics.flush({ timeout: 1_000 })
-    const long = await analytics.flush({ timeout: 300_000 })
-
-    expect(short).toEqual({ delivered: 0, failed: 0, pending: 1 })
-    expect(long).toEqual({ delivered: 1, failed: 0, pending: 0 })
-  })
-
   test.each([
     [{ status: 200 }, 'status'],
     [{ status: 503, code: 'ECONNRESET' }, 'a status or a code'],
@@ -329,25 +306,6 @@ describe('failNext', () => {
   ])('%j is refused', (failure, mentioned) => {
     expect(() => createTestClient().failNext(failure)).toThrow(mentioned)
   })
-})
-
-test('the time limit of a plugin passes in real time: a wait for a retry does not shorten it', async () => {
-  const { analytics, failNext } = createTestClient()
-  const warnings: unknown[] = []
-  analytics.on('warning', ({ reason }) => warnings.push(reason))
-  const slow: Plugin = {
-    name: 'slow',
-    type: 'destination',
-    track: () => new Promise((resolve) => setTimeout(resolve, 20)),
-  }
-  await analytics.register(slow)
-  failNext({ status: 429, retryAfter: 8 })
-
-  analytics.track(order(1))
-  const summary = await analytics.flush()
-
-  expect(summary.delivered).toBe(1)
-  expect(warnings).toEqual([])
 })
 
 test('the timeouts of flushes pass in real time while a plugin is working, and leave no timer', async () => {
