@@ -111,6 +111,22 @@ describe('the order', () => {
     ])
   })
 
+  test('lets plugins of type utility wait for asynchronous plugins of type after, and lets a flush wait for both', async () => {
+    const { pipeline } = setUp()
+    const order: string[] = []
+    const answer = deferred()
+    await pipeline.register(createPlugin('bilan', 'after', { track: () => answer.promise }))
+    await pipeline.register(createScribe('outil', 'utility', order))
+
+    const work = conclude(pipeline, createContext())
+    await settled()
+    expect(order).toEqual([])
+    answer.resolve()
+    await work
+
+    expect(order).toEqual(['outil'])
+  })
+
   test('F107: is kept by 50 asynchronous plugins of any speed', async () => {
     const { clock, pipeline, run } = setUp()
     const order: string[] = []
@@ -845,6 +861,21 @@ describe('the asynchronous context', () => {
 
     expect(runs.every(({ ends }) => ends.length === 1)).toBe(true)
     expect(seen).toEqual(['a: un', 'a: deux', 'b: un', 'b: deux', 'c: un', 'c: deux'])
+  })
+
+  test('of events that wait for a plugin to load is still that of their calls', async () => {
+    const { pipeline, run } = setUp()
+    const seen: string[] = []
+    const loading = deferred()
+    void storage.run('registration', () =>
+      pipeline.register(observe('lent', 'before', seen, { load: () => loading.promise })),
+    )
+
+    for (const name of ['un', 'deux']) storage.run(name, () => run())
+    storage.run('autre', () => loading.resolve())
+    await settled()
+
+    expect(seen).toEqual(['lent: un', 'lent: deux'])
   })
 
   test.each(['after', 'utility'] as const)('of %s plugins is that of their registration', async (type) => {
