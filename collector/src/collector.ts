@@ -1,11 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { About, ApiParts } from './api/asking.ts'
 import { PageAssets } from './assets.ts'
-import { type AdminAccess, AdminGate } from './auth/admin.ts'
-import { Authenticator } from './auth/caller.ts'
-import { RateLimit } from './auth/rate-limit.ts'
-import { Sources } from './auth/sources.ts'
-import { handleToken } from './auth/token-api.ts'
+import type { AdminGate } from './auth/admin.ts'
 import type { TokenServer } from './auth/tokens.ts'
 import { EventChanges } from './changes/changes.ts'
 import type { Clock } from './clock.ts'
@@ -16,18 +12,14 @@ import { FaultInjector } from './faults/injector.ts'
 import type { FaultOptions, FaultRule, FaultState, Faults } from './faults/rules.ts'
 import { type Feed, openFeed } from './feed.ts'
 import type { Collector } from './handle.ts'
-import { OriginGuard } from './http/origin.ts'
-import { RequestRecorder } from './http/request-recorder.ts'
-import { DEFAULT_LIMITS, listen, type RunningServer, type ServerLimits, urlOf } from './http/server.ts'
-import { TrackingApi } from './ingest/tracking-api.ts'
-import { TrackingRoutes } from './ingest/tracking-routes.ts'
+import { notFound } from './http/reply.ts'
+import { listen, type RunningServer, type ServerLimits } from './http/server.ts'
 import { type Stats, StatsKeeper } from './live/stats.ts'
 import { LiveStream } from './live/stream.ts'
 import { Waiters, type WaitOptions } from './live/waiters.ts'
-import { TrustedProxies } from './network-address.ts'
 import type { NewEvent } from './new-event.ts'
 import type { OnFault } from './on-fault.ts'
-import { Counts, metricsText } from './ops/counts.ts'
+import { Counts, metric } from './ops/counts.ts'
 import type { TrackingPlan } from './plan/plan.ts'
 import type { EventRecord } from './record.ts'
 import { Router } from './router.ts'
@@ -38,55 +30,78 @@ import { allEvents, countEvents } from './store/queries/events.ts'
 import { sql } from './store/sql.ts'
 import type { Store } from './store/store.ts'
 
-const CLOSE_GRACE_MS = 5000
-
 export interface CollectorParts {
   config: Config
   store: Store
   clock: Clock
   tokens: TokenServer | undefined
-  access: AdminAccess
+  admin: AdminGate
   faults: Faults
   plan: TrackingPlan | null
   release: ReleaseTarget | null
   about: About
   isLocal: boolean
-  limits: Partial<ServerLimits> | undefined
   onFault: OnFault
 }
 
 /** Connects the HTTP server, the store, and the parts that work on stored events. */
 export class RunningCollector implements Collector {
   readonly #parts: CollectorParts
-  readonly #comparison: EventChanges
-  readonly #stats: StatsKeeper
-  readonly #stream: LiveStream
-  readonly #waiters: Waiters
+  readonly #api: ApiParts
   readonly #deliverers: Deliverer[]
   readonly #injector: FaultInjector
-  readonly #recorder: RequestRecorder
   readonly #router: Router
+  readonly #stats: StatsKeeper
   readonly #counts = new Counts()
   readonly #page = new PageAssets()
   #server: RunningServer | undefined
   #feed: Feed | undefined
   #closing: Promise<void> | undefined
-  url = ''
-  port = 0
 
   constructor(parts: CollectorParts) {
-    const { config, store, clock, faults, onFault } = parts
+    const { config, store, clock, faults, admin, onFault } = parts
     this.#parts = parts
-    this.#comparison = new EventChanges(store.database, clock, onFault)
     this.#stats = new StatsKeeper(clock, store.totals)
-    this.#stream = new LiveStream({ store, faults, clock, stats: (sources) => this.#stats.snapshot(sources) })
-    this.#waiters = new Waiters(() => this.#context(), store.changes, clock)
+    this.#injector = new FaultInjector(faults, clock)
+    const context = () => this.#context()
+    this.#api = {
+      ...parts,
+      context,
+      stream: new LiveStream({ store, faults, clock, stats: (sources) => this.#stats.snapshot(sources) }),
+      waiters: new Waiters(context, store.changes, clock),
+      comparison: new EventChanges(store.database, clock, onFault),
+      url: () => this.url,
+      stats: () => this.stats(),
+      wake: () => this.#wake(true),
+    }
     this.#deliverers = config.destinations
       .filter(({ enabled }) => enabled)
       .map((one) => new Deliverer(one, { queue: store.deliveries, clock, onFault }))
-    this.#injector = new FaultInjector(faults, clock)
-    this.#recorder = new RequestRecorder(store, clock, this.#counts)
-    this.#router = this.#newRouter()
+    this.#router = new Router({
+      ...parts,
+      counts: this.#counts,
+      log: store,
+      faults: this.#injector,
+      sink: {
+        failure: 'the database cannot write',
+        append: (events) => this.#append(events),
+        refused: (events) => store.append(events),
+      },
+      ops: {
+        whyNotReady: () => store.whyNotReady(),
+        metrics: () => this.#metrics(),
+        checkAdmin: (request) => admin.check(request),
+      },
+      other: (...given) => this.#other(...given),
+    })
+  }
+
+  get url(): string {
+    return this.#server?.url ?? ''
+  }
+
+  get port(): number {
+    return this.#server?.port ?? 0
   }
 
   #context(): QueryContext {
@@ -94,42 +109,29 @@ export class RunningCollector implements Collector {
     return { database: store.database, persons: store.persons, plan, nowMs: clock.now() }
   }
 
-  #newRouter(): Router {
-    const { config, store, clock, tokens, access, plan, isLocal, onFault } = this.#parts
-    const { browserOrigins, publicUrl, trustedProxies } = config
-    const hostNames =
-      publicUrl === undefined ? config.hostNames : [...config.hostNames, new URL(publicUrl).hostname]
-    const guard = new OriginGuard({ isLocal, browserOrigins, hostNames })
-    const proxies = new TrustedProxies(trustedProxies)
-    const tracking = new TrackingApi({
-      config,
-      clock,
-      authenticator: new Authenticator(config, new Sources(config), tokens),
-      rateLimit: new RateLimit(clock),
-      sink: {
-        append: (events) => this.#append(events),
-        refused: (events) => store.append(events),
-      },
-      failure: 'the database cannot write',
-      faults: this.#injector,
-      plan: plan ?? undefined,
-      onFault,
-    })
-    return new Router({
-      clock,
-      guard,
-      proxies,
-      recorder: this.#recorder,
-      admin: new AdminGate(access),
-      routes: new TrackingRoutes({ guard, proxies, tracking }),
-      ops: { whyNotReady: () => store.whyNotReady(), metrics: () => this.#metrics() },
-      handleToken:
-        tokens &&
-        ((request, response, notes) => handleToken(tokens, this.#injector, request, response, notes)),
-      handleApi: (...given) => this.#handleApi(...given),
-      servePage: (path, request, response) => this.#page.serve(path, request, response),
-      onFault,
-    })
+  /** The page and its API. */
+  async #other(
+    url: URL | undefined,
+    request: IncomingMessage,
+    response: ServerResponse,
+    { guard, proxies }: Router,
+  ): Promise<void> {
+    const { admin } = this.#parts
+    const path = url?.pathname ?? ''
+    // All paths from here on can read recorded data, which pages of other sites must not do. They may link to the page itself.
+    guard.refuseForeign(request, request.method === 'GET' && !path.startsWith('/api/'))
+    if (request.method === 'POST' && admin.hasToken) {
+      const isSecure = proxies.isSecure(request)
+      if (path === '/login') return admin.login(request, response, isSecure)
+      if (path === '/logout') return admin.logout(response, isSecure)
+    }
+    // The files of the page are public: they contain no data, and the page itself asks for the token.
+    const isRead = request.method === 'GET' || request.method === 'HEAD'
+    if (isRead && this.#page.serve(path, request, response)) return
+    admin.check(request)
+    // Loaded with the first request to the API, so that tests without the API start faster.
+    const { handleApi } = await import('./api/api.ts')
+    if (url === undefined || !(await handleApi(this.#api, url, request, response))) throw notFound()
   }
 
   async #append(events: readonly NewEvent[]): Promise<Written[]> {
@@ -141,28 +143,16 @@ export class RunningCollector implements Collector {
   #metrics(): string {
     const { database } = this.#parts.store
     const pending = database.number(sql`SELECT count(*) AS value FROM delivery WHERE state = 'pending'`)
-    return metricsText(this.#counts.state, [
-      {
-        name: 'trackpost_collector_deliveries_pending',
-        help: 'Deliveries that wait for an attempt.',
-        value: pending,
-      },
-      {
-        name: 'trackpost_collector_database_bytes',
-        help: 'Bytes of the database in use.',
-        value: database.usedBytes,
-      },
-    ])
+    return [
+      this.#counts.text,
+      metric('gauge', 'deliveries_pending', 'Deliveries that wait for an attempt.', pending),
+      metric('gauge', 'database_bytes', 'Bytes of the database in use.', database.usedBytes),
+    ].join('')
   }
 
-  async listen(port: number, host: string): Promise<void> {
-    const { clock, limits, tokens } = this.#parts
-    this.#server = await listen(port, host, { ...DEFAULT_LIMITS, ...limits }, clock, {
-      request: (request, response) => void this.#router.handle(request, response),
-      broken: (address, broken) => this.#recorder.broken(address, broken),
-    })
-    this.port = this.#server.address.port
-    this.url = urlOf(this.#server.address)
+  async listen(port: number, host: string, limits: Partial<ServerLimits> | undefined): Promise<void> {
+    const { clock, tokens } = this.#parts
+    this.#server = await listen(port, host, limits, clock, this.#router)
     if (tokens !== undefined) tokens.address = this.url
     this.#follow()
   }
@@ -173,17 +163,17 @@ export class RunningCollector implements Collector {
       committed: (events) => {
         this.#stats.committed(events)
         if (events.length === 0) return
-        this.#waiters.news()
-        this.#comparison.news()
+        this.#api.waiters.news()
+        this.#api.comparison.news()
         this.#wake()
       },
-      changed: () => this.#waiters.news(),
+      changed: () => this.#api.waiters.news(),
       cleared: () => {
         this.#stats.clear()
-        this.#waiters.cleared()
+        this.#api.waiters.cleared()
       },
     })
-    this.#comparison.news()
+    this.#api.comparison.news()
     this.#wake()
   }
 
@@ -198,37 +188,17 @@ export class RunningCollector implements Collector {
    * @throws ConfigError when the stream cannot be opened.
    */
   async attach(address: string): Promise<void> {
-    const { onFault } = this.#parts
     this.#feed = await openFeed(address, {
+      onFault: this.#parts.onFault,
       append: async (events) => {
         await this.#append(events.map(({ requestId: _, ...event }) => ({ ...event, deliveries: [] })))
       },
-      onFault,
     })
     this.#parts.about.log = this.#feed.address
   }
 
-  async #handleApi(url: URL, request: IncomingMessage, response: ServerResponse): Promise<boolean> {
-    // Loaded with the first request to the API, so that tests without the API start faster.
-    const { handleApi } = await import('./api/api.ts')
-    return handleApi(this.#apiParts(), url, request, response)
-  }
-
-  #apiParts(): ApiParts {
-    return {
-      ...this.#parts,
-      stream: this.#stream,
-      waiters: this.#waiters,
-      comparison: this.#comparison,
-      context: () => this.#context(),
-      url: () => this.url,
-      stats: () => this.stats(),
-      wake: () => this.#wake(true),
-    }
-  }
-
   waitFor(options: WaitOptions): Promise<EventRecord[]> {
-    return this.#waiters.wait(options)
+    return this.#api.waiters.wait(options)
   }
 
   events({ order = 'oldest', limit, after, ...filter }: EventQuery = {}): EventRecord[] {
@@ -275,12 +245,11 @@ export class RunningCollector implements Collector {
   async #close(): Promise<void> {
     await this.#feed?.close()
     // Waits, streams and hanging requests keep connections open.
-    this.#waiters.close()
-    this.#stream.close()
+    this.#api.waiters.close()
+    this.#api.stream.close()
     this.#injector.close()
-    this.#comparison.close()
-    await this.#server?.close(CLOSE_GRACE_MS)
-    await this.#recorder.settled()
+    this.#api.comparison.close()
+    await this.#server?.close()
     // Pending deliveries stay in the store.
     await Promise.all(this.#deliverers.map((deliverer) => deliverer.close()))
     this.#parts.store.close()

@@ -1,28 +1,16 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Authenticator } from './auth/caller.ts'
-import { RateLimit } from './auth/rate-limit.ts'
-import { Sources } from './auth/sources.ts'
 import type { Clock } from './clock.ts'
 import type { ConfigInput } from './config/config.ts'
 import { ConfigError } from './config/config-error.ts'
-import { answerProblem } from './http/answer-problem.ts'
-import { OriginGuard } from './http/origin.ts'
 import { notFound } from './http/reply.ts'
-import { RequestNotes } from './http/request-notes.ts'
-import { DEFAULT_LIMITS, listen, type RunningServer, type ServerLimits, urlOf } from './http/server.ts'
-import { readTarget } from './http/target.ts'
-import { TrackingApi } from './ingest/tracking-api.ts'
-import { TrackingRoutes } from './ingest/tracking-routes.ts'
-import { TrustedProxies, withoutBrackets } from './network-address.ts'
+import { listen, type ServerLimits } from './http/server.ts'
+import { withoutBrackets } from './network-address.ts'
 import type { NewEvent } from './new-event.ts'
 import { safeOnFault } from './on-fault.ts'
-import { type Counted, Counts, metricsText } from './ops/counts.ts'
-import { handleOps, OPS_PATHS } from './ops/ops-api.ts'
-import { checkAddress, readConfig, readPlan } from './options.ts'
+import { type Counted, Counts } from './ops/counts.ts'
+import { checkAddress, DEFAULT_PORT, readConfig, readPlan } from './options.ts'
 import type { TrackingPlanFile } from './plan/plan.ts'
+import { Router } from './router.ts'
 import { systemClock } from './system-clock.ts'
-
-const CLOSE_GRACE_MS = 5000
 
 /** Options of a front: the tracking API of the collector without its store and its page. */
 export interface FrontOptions {
@@ -33,7 +21,7 @@ export interface FrontOptions {
   append(events: readonly NewEvent[]): Promise<void>
   /**
    * The configuration, or the path of a config file: sources, rates, limits of origins and proxies, and the destinations for which
-   * each event is planned. `oauth` is not possible: its key is in a collector's store.
+   * each event is planned. `oauth` is not possible: tokens are known to one process alone.
    */
   config?: ConfigInput | string
   /** Port to listen on; default 8787. 0 chooses any free port. */
@@ -76,71 +64,36 @@ export async function createFront(options: FrontOptions): Promise<Front> {
   const config = await readConfig(options.config)
   if (config.oauth !== undefined) throw new ConfigError('oauth: a front issues no tokens')
   const host = withoutBrackets(options.host ?? '127.0.0.1')
-  const isLocal = await checkAddress(host, options.allowPublic ?? false)
-  const plan = await readPlan(options.plan)
   const clock = options.clock ?? systemClock
-  const onFault = safeOnFault(options.onFault)
   const counts = new Counts()
-  const { browserOrigins, hostNames } = config
-  const guard = new OriginGuard({ isLocal, browserOrigins, hostNames })
-  const proxies = new TrustedProxies(config.trustedProxies)
-  const tracking = new TrackingApi({
-    config,
-    clock,
-    authenticator: new Authenticator(config, new Sources(config), undefined),
-    rateLimit: new RateLimit(clock),
+  const router = new Router({
+    ...{ config, clock, counts },
+    isLocal: await checkAddress(host, options.allowPublic ?? false),
+    plan: await readPlan(options.plan),
+    onFault: safeOnFault(options.onFault),
     sink: {
+      failure: 'the events cannot be kept',
       async append(events) {
         if (events.length > 0) await options.append(events)
         for (const { reason } of events) counts.recorded(reason)
         return events
       },
     },
-    failure: 'the events cannot be kept',
-    plan: plan ?? undefined,
-    onFault,
-  })
-  const routes = new TrackingRoutes({ guard, proxies, tracking })
-  const ops = {
-    whyNotReady: () => options.whyNotReady?.() ?? null,
-    metrics: () => `${metricsText(counts.state)}${options.metrics?.() ?? ''}`,
-  }
-
-  async function route(
-    request: IncomingMessage,
-    response: ServerResponse,
-    notes: RequestNotes,
-  ): Promise<void> {
-    const path = readTarget(request.url ?? '')?.pathname ?? ''
-    guard.checkHost(request)
-    if (await routes.handle(path, request, response, notes)) return
-    if (!OPS_PATHS.has(path)) throw notFound()
-    guard.refuseForeign(request, false)
-    await handleOps(ops, path, request, response, () => {})
-  }
-
-  const server: RunningServer = await listen(
-    options.port ?? 8787,
-    host,
-    { ...DEFAULT_LIMITS, ...options.limits },
-    clock,
-    {
-      request(request, response) {
-        const notes = new RequestNotes(undefined, proxies.callerOf(request))
-        response.once('close', () => counts.ended(response.headersSent ? response.statusCode : 0))
-        void route(request, response, notes).catch((cause: unknown) =>
-          answerProblem({ clock, onFault }, cause, request, response, notes),
-        )
-      },
-      broken: (_address, { status }) => counts.ended(status),
+    ops: {
+      whyNotReady: () => options.whyNotReady?.() ?? null,
+      metrics: () => `${counts.text}${options.metrics?.() ?? ''}`,
+      checkAdmin() {},
     },
-  )
-  const close = () => server.close(CLOSE_GRACE_MS)
+    other: async () => {
+      throw notFound()
+    },
+  })
+  const server = await listen(options.port ?? DEFAULT_PORT, host, options.limits, clock, router)
   return {
-    url: urlOf(server.address),
-    port: server.address.port,
+    url: server.url,
+    port: server.port,
     counts: () => counts.state,
-    close,
-    [Symbol.asyncDispose]: close,
+    close: server.close,
+    [Symbol.asyncDispose]: server.close,
   }
 }

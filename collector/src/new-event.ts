@@ -34,7 +34,7 @@ export interface NewEvent extends EventTexts {
   body: string | null
   deliveries: readonly PlannedDelivery[]
   /** Id of the request in the store of this process; undefined for an event from elsewhere. */
-  requestId?: string
+  requestId?: number | undefined
   /** Undefined when the message that the client sent is not known. */
   sent?: SentDifference
   /** Where the message violates the tracking plan. */

@@ -55,6 +55,7 @@ export interface CollectorOptions {
   onFault?: (what: string, cause: unknown) => void
 }
 
+export const DEFAULT_PORT = 8787
 const MIN_TOKEN_CHARACTERS = 8
 
 /** Imports the validation library only if there is a configuration. */

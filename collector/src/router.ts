@@ -1,60 +1,88 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { AdminGate } from './auth/admin.ts'
+import { Authenticator } from './auth/caller.ts'
+import { RateLimit } from './auth/rate-limit.ts'
+import { Sources } from './auth/sources.ts'
+import { handleToken } from './auth/token-api.ts'
+import type { TokenServer } from './auth/tokens.ts'
 import type { Clock } from './clock.ts'
+import type { Config } from './config/schema.ts'
+import type { FaultInjector } from './faults/injector.ts'
 import { answerProblem } from './http/answer-problem.ts'
-import type { OriginGuard } from './http/origin.ts'
-import { notFound, requireMethod } from './http/reply.ts'
+import { OriginGuard } from './http/origin.ts'
+import { requireMethod } from './http/reply.ts'
 import type { RequestNotes } from './http/request-notes.ts'
-import type { RequestRecorder } from './http/request-recorder.ts'
-import { brokenOn } from './http/server.ts'
+import { type RequestLog, RequestRecorder } from './http/request-recorder.ts'
+import { brokenOn, type ServerHandlers } from './http/server.ts'
 import { readTarget } from './http/target.ts'
-import type { TrackingRoutes } from './ingest/tracking-routes.ts'
-import type { TrustedProxies } from './network-address.ts'
+import { type EventSink, TrackingApi } from './ingest/tracking-api.ts'
+import { handleTracking } from './ingest/tracking-routes.ts'
+import { TrustedProxies } from './network-address.ts'
+import type { OnFault } from './on-fault.ts'
+import type { Counts } from './ops/counts.ts'
 import { handleOps, OPS_PATHS, type OpsParts } from './ops/ops-api.ts'
+import type { TrackingPlan } from './plan/plan.ts'
 
 export interface RouterParts {
+  config: Config
+  isLocal: boolean
   clock: Clock
-  guard: OriginGuard
-  proxies: TrustedProxies
-  recorder: RequestRecorder
-  admin: AdminGate
-  routes: TrackingRoutes
+  sink: EventSink
   ops: OpsParts
-  /** Undefined if the collector issues no tokens. */
-  handleToken?:
-    | ((request: IncomingMessage, response: ServerResponse, notes: RequestNotes) => Promise<void>)
-    | undefined
-  /** Resolves with false if the API has no such path. */
-  handleApi(url: URL, request: IncomingMessage, response: ServerResponse): Promise<boolean>
-  /** Returns false if the page has no such file. */
-  servePage(path: string, request: IncomingMessage, response: ServerResponse): boolean
-  onFault(what: string, cause: unknown): void
+  counts: Counts
+  plan: TrackingPlan | null
+  onFault: OnFault
+  /** Undefined in a process that records no requests. */
+  log?: RequestLog
+  /** Undefined if no tokens are issued. */
+  tokens?: TokenServer | undefined
+  faults?: FaultInjector
+  /** Handles what is neither the tracking API nor for operators. The host name is checked, and nothing else. */
+  other(
+    url: URL | undefined,
+    request: IncomingMessage,
+    response: ServerResponse,
+    router: Router,
+  ): Promise<void>
 }
 
-export class Router {
+/** The HTTP side of a collector and of a front: judges requests, answers them, and records them. */
+export class Router implements ServerHandlers {
+  readonly guard: OriginGuard
+  readonly proxies: TrustedProxies
   readonly #parts: RouterParts
+  readonly #tracking: TrackingApi
+  readonly #recorder: RequestRecorder
 
   constructor(parts: RouterParts) {
+    const { config, isLocal, clock, sink, counts, plan, onFault, log, tokens, faults } = parts
+    const { browserOrigins, publicUrl, trustedProxies } = config
+    const hostNames = [...config.hostNames, ...(publicUrl === undefined ? [] : [new URL(publicUrl).hostname])]
     this.#parts = parts
+    this.guard = new OriginGuard({ isLocal, browserOrigins, hostNames })
+    this.proxies = new TrustedProxies(trustedProxies)
+    this.#recorder = new RequestRecorder(log, clock, (status) => counts.ended(status))
+    this.#tracking = new TrackingApi({
+      ...{ config, clock, sink, faults, onFault, plan: plan ?? undefined },
+      authenticator: new Authenticator(config, new Sources(config), tokens),
+      rateLimit: new RateLimit(clock),
+    })
   }
 
-  /** Never rejects. */
-  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { recorder, proxies } = this.#parts
+  request = (request: IncomingMessage, response: ServerResponse): void => {
     const url = readTarget(request.url ?? '')
     const path = url?.pathname ?? request.url ?? ''
-    const address = proxies.callerOf(request)
-    const notes = recorder.begin(request, response, {
+    const notes = this.#recorder.begin(request, response, {
       path,
-      address,
+      address: this.proxies.callerOf(request),
       isWorthIt: (status) => isWorthIt(path, request, status),
       brokenOff: () => brokenOn(request.socket),
     })
     notes.handling = this.#route(url, request, response, notes).catch((cause: unknown) =>
       answerProblem(this.#parts, cause, request, response, notes),
     )
-    await notes.handling
   }
+
+  broken: ServerHandlers['broken'] = (address, problem) => this.#recorder.broken(address, problem)
 
   async #route(
     url: URL | undefined,
@@ -62,37 +90,20 @@ export class Router {
     response: ServerResponse,
     notes: RequestNotes,
   ): Promise<void> {
-    const { guard, routes, ops, admin, handleToken } = this.#parts
+    const { guard, proxies } = this
+    const { ops, tokens, faults, other } = this.#parts
     const path = url?.pathname ?? ''
     guard.checkHost(request)
-    if (await routes.handle(path, request, response, notes)) return
-    if (path === '/token' && handleToken !== undefined) {
+    const tracking = { guard, proxies, tracking: this.#tracking }
+    if (await handleTracking(tracking, path, request, response, notes)) return
+    if (path === '/token' && tokens !== undefined) {
       guard.refuseForeign(request, false)
       requireMethod(request, 'POST')
-      return handleToken(request, response, notes)
+      return handleToken(tokens, faults, request, response, notes)
     }
-    if (OPS_PATHS.has(path)) {
-      guard.refuseForeign(request, false)
-      return handleOps(ops, path, request, response, () => admin.check(request))
-    }
-    return this.#admin(url, request, response)
-  }
-
-  async #admin(url: URL | undefined, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { guard, admin, proxies, handleApi, servePage } = this.#parts
-    const path = url?.pathname ?? ''
-    // All paths from here on can read recorded data, which pages of other sites must not do. They may link to the page itself.
-    guard.refuseForeign(request, request.method === 'GET' && !path.startsWith('/api/'))
-    if (request.method === 'POST' && admin.hasToken) {
-      const isSecure = proxies.isSecure(request)
-      if (path === '/login') return admin.login(request, response, isSecure)
-      if (path === '/logout') return admin.logout(response, isSecure)
-    }
-    // The files of the page are public: they contain no data, and the page itself asks for the token.
-    if ((request.method === 'GET' || request.method === 'HEAD') && servePage(path, request, response)) return
-    admin.check(request)
-    if (url !== undefined && (await handleApi(url, request, response))) return
-    throw notFound()
+    if (!OPS_PATHS.has(path)) return other(url, request, response, this)
+    guard.refuseForeign(request, false)
+    return handleOps(ops, path, request, response)
   }
 }
 

@@ -1,5 +1,6 @@
 import { basename } from 'node:path'
 import type { About } from './api/asking.ts'
+import { AdminGate } from './auth/admin.ts'
 import type { TokenServer } from './auth/tokens.ts'
 import type { Clock } from './clock.ts'
 import { RunningCollector } from './collector.ts'
@@ -13,6 +14,7 @@ import {
   adminAccess,
   type CollectorOptions,
   checkAddress,
+  DEFAULT_PORT,
   readConfig,
   readPlan,
   readRelease,
@@ -22,7 +24,6 @@ import { Store } from './store/store.ts'
 import { systemClock } from './system-clock.ts'
 import { version } from './version.ts'
 
-const DEFAULT_PORT = 8787
 const MAX_KEEP = 1_000_000
 
 /**
@@ -37,24 +38,19 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
   const isLocal = await checkAddress(host, options.allowPublic ?? false)
   const clock = options.clock ?? systemClock
   // All options are checked before anything is opened.
-  const access = adminAccess(options.adminToken, isLocal)
+  const admin = new AdminGate(adminAccess(options.adminToken, isLocal))
   const faults = new Faults(clock)
   const release = readRelease(options.releaseTo)
   const plan = await readPlan(options.plan)
+  const tokens = await createTokenServer(config, clock)
   const onFault = safeOnFault(options.onFault)
   const store = openStore(options, config, clock, onFault)
-  let running: RunningCollector
+  const about = aboutOf(config, options, store, clock, admin.hasToken)
+  const running = new RunningCollector({
+    ...{ config, store, clock, tokens, admin, faults, plan, release, about, isLocal, onFault },
+  })
   try {
-    const tokens = await createTokenServer(config, clock)
-    const about = aboutOf(config, options, store, clock, typeof access === 'object')
-    const given = { config, store, clock, tokens, access, faults, plan, release, about, isLocal, onFault }
-    running = new RunningCollector({ ...given, limits: options.limits })
-  } catch (cause) {
-    store.close()
-    throw cause
-  }
-  try {
-    await running.listen(options.port ?? DEFAULT_PORT, host)
+    await running.listen(options.port ?? DEFAULT_PORT, host, options.limits)
     if (options.log !== undefined) await running.attach(options.log)
   } catch (cause) {
     await running.close()

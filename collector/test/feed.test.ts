@@ -20,7 +20,7 @@ test('the events of a stream are shown, repeats once, and are not delivered from
   const event: NewEvent = {
     ...{ source: 'shop', reason: null, kind: 'track', name: 'Order', userId: 'ada', anonymousId: null },
     ...{ messageId: 'm-1', receivedAtMs: 1, receivedAt: new Date(1).toISOString(), timestampMs: 1 },
-    ...{ body: '{"event":"Order"}', deliveries: [{ destination: 'Hook' }], requestId: '9' },
+    ...{ body: '{"event":"Order"}', deliveries: [{ destination: 'Hook' }], requestId: 9 },
   }
 
   await opened[0]?.parts.append([event])

@@ -11,10 +11,10 @@ function setUp() {
   const clock = fakeClock()
   let lastId = 0
   const log = {
-    nextRequestId: () => String(++lastId),
+    nextRequestId: () => ++lastId,
     appendRequest: (line: NewRequest) => void written.push(line),
   }
-  return { written, clock, recorder: new RequestRecorder(log, clock, { ended() {} }) }
+  return { written, clock, recorder: new RequestRecorder(log, clock, () => {}) }
 }
 
 const facts: RequestFacts = {
@@ -39,9 +39,8 @@ test('a write that fails after the client has hung up is recorded too', async ()
   recorder.begin(request, response, facts).handling = Promise.reject(new Error('full'))
 
   response.emit('close')
-  await recorder.settled()
 
-  expect(written).toMatchObject([{ status: 0, accepted: 0 }])
+  await expect.poll(() => written).toMatchObject([{ status: 0, accepted: 0 }])
 })
 
 test('a request is recorded with its notes, and without credentials', () => {
@@ -66,7 +65,7 @@ test('a request is recorded with its notes, and without credentials', () => {
 
   expect(written).toMatchObject([
     {
-      id: '1',
+      id: 1,
       method: 'POST',
       path: '/v1/batch',
       status: 400,
@@ -78,7 +77,7 @@ test('a request is recorded with its notes, and without credentials', () => {
       inflatedBytes: 36,
       durationMs: 12,
       body: '{"writeKey":"[redacted]","batch":[oops]}',
-      bodyIsCut: false,
+      bodyIsCut: 0,
     },
   ])
   expect(JSON.stringify(written)).not.toMatch(/secret|c2VjcmV0/)
@@ -95,7 +94,7 @@ test.each([
   ],
   ['{"event":"a writeKey: b","n":"100%"}', '{"event":"a writeKey: b","n":"100%"}'],
 ])('the body %s is recorded as %s', (body, recorded) => {
-  const notes = new RequestNotes('1', '127.0.0.1')
+  const notes = new RequestNotes(1, '127.0.0.1')
 
   notes.tookBody(Buffer.from(body))
 
@@ -118,9 +117,8 @@ test('write keys in a path, and credentials in any header, are not recorded', ()
   response.emit('close')
 
   expect(JSON.stringify(written)).not.toContain('secret')
-  expect(written).toMatchObject([
-    { path: '/v1/projects/[redacted]/settings', headers: { 'user-agent': 'node', accept: '*/*' } },
-  ])
+  expect(written).toMatchObject([{ path: '/v1/projects/[redacted]/settings' }])
+  expect(JSON.parse(written[0]?.headers ?? '')).toMatchObject({ 'user-agent': 'node', accept: '*/*' })
 })
 
 test('32 KB of a long body are recorded, and a write key that is cut off there is redacted', () => {

@@ -125,7 +125,7 @@ export async function handleApi(
     parts.store.noteDamage(cause)
     if (!(cause instanceof SearchSyntaxError)) throw cause
     const { code, message, position, length } = cause
-    replyJson(response, 400, { success: false, code, message, position, length })
+    throw new HttpProblem(400, code, message, {}, { position, length })
   }
   return true
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type * as z from 'zod'
 import { readBody } from '../http/read-body.ts'
-import { HttpProblem } from '../http/reply.ts'
+import { HttpProblem, isJsonType } from '../http/reply.ts'
 
 const MAX_BODY_BYTES = 65_536
 
@@ -23,15 +23,13 @@ export async function readJson<T>(
 }
 
 async function readValue(request: IncomingMessage): Promise<unknown> {
-  const read = await readBody(request, MAX_BODY_BYTES)
-  if (read === 'aborted') throw new HttpProblem(400, 'aborted', 'the client has hung up')
-  if ('refused' in read) throw new HttpProblem(400, read.refused, 'the body cannot be read or is too large')
-  if (read.body.length === 0) return {}
-  const type = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()
+  const { body } = await readBody(request, MAX_BODY_BYTES)
+  if (body.length === 0) return {}
   // A page of another site can send this type only after a preflight request, which the collector does not allow.
-  if (type !== 'application/json') throw new HttpProblem(400, 'bad_content_type', 'expected application/json')
+  if (!isJsonType(request.headers['content-type']))
+    throw new HttpProblem(400, 'bad_content_type', 'expected application/json')
   try {
-    return JSON.parse(read.body.toString('utf8'))
+    return JSON.parse(body.toString('utf8'))
   } catch {
     throw new HttpProblem(400, 'invalid_json', 'the body is not JSON')
   }

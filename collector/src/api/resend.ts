@@ -22,7 +22,7 @@ const RECORDED_WITHIN_MS = 1000
 export async function resend({ context, config, url, id, request }: Asking): Promise<unknown> {
   await readJson(request, z.strictObject({}))
   const row = found(rowOfRequest(context, id), 'no_request', 'there is no request of this id')
-  if (row.method !== 'POST' || row.body === null || row.is_cut === 1)
+  if (row.method !== 'POST' || row.body === null || row.bodyIsCut === 1)
     throw new HttpProblem(409, 'body_not_kept', 'the whole body of this request is not known')
   const mark = `${id}-${randomUUID()}`
   const key = row.source === null ? undefined : writeKeyOf(row.source, config)
@@ -30,7 +30,7 @@ export async function resend({ context, config, url, id, request }: Asking): Pro
     method: 'POST',
     headers: {
       [AGAIN]: mark,
-      ...(row.content_type === null ? {} : { 'content-type': row.content_type }),
+      ...(row.contentType === null ? {} : { 'content-type': row.contentType }),
       ...(key !== undefined && { authorization: `Basic ${Buffer.from(`${key}:`).toString('base64')}` }),
     },
     body: row.body,

@@ -53,10 +53,8 @@ export class AdminGate {
 
   /** @throws HttpProblem 401 when the token is wrong. */
   async login(request: IncomingMessage, response: ServerResponse, isSecure: boolean): Promise<void> {
-    const read = await readBody(request, MAX_FORM_BYTES)
-    if (read === 'aborted') return
-    const token =
-      'refused' in read ? '' : (new URLSearchParams(read.body.toString('utf8')).get('token') ?? '')
+    const { body } = await readBody(request, MAX_FORM_BYTES)
+    const token = new URLSearchParams(body.toString('utf8')).get('token') ?? ''
     if (typeof this.#access !== 'object' || !isEqual(token, this.#access.token))
       throw new HttpProblem(401, 'wrong_token', 'This is not the token.')
     setCookie(response, this.#cookie, COOKIE_SECONDS, isSecure)

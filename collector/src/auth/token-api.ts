@@ -11,7 +11,7 @@ const MAX_FORM_BYTES = 16_384
 /** Handles `POST /token`. Errors have the form of RFC 6749, section 5.2. */
 export async function handleToken(
   tokens: TokenServer,
-  faults: FaultInjector,
+  faults: FaultInjector | undefined,
   request: IncomingMessage,
   response: ServerResponse,
   notes: RequestNotes,
@@ -26,17 +26,15 @@ export async function handleToken(
     return refuse(415, 'invalid_request', 'Content-Type must be application/x-www-form-urlencoded')
   }
   // The form contains a credential, so only the size of the form is recorded.
-  const read = await readBody(request, MAX_FORM_BYTES)
-  if (read === 'aborted') return
-  notes.bodyBytes = read.sentBytes
-  const fault = await faults.inject(request, response, '/token', () => undefined)
+  const { body, sentBytes } = await readBody(request, MAX_FORM_BYTES)
+  notes.bodyBytes = sentBytes
+  const fault = await faults?.inject(request, response, '/token', () => undefined)
   if (fault !== undefined) {
     notes.fault = fault.id
     return
   }
-  if ('refused' in read) return refuse(400, 'invalid_request', 'the form is too large or cannot be read')
   try {
-    const token = await tokens.issue(new URLSearchParams(read.body.toString('utf8')))
+    const token = await tokens.issue(new URLSearchParams(body.toString('utf8')))
     replyJson(response, 200, token, { pragma: 'no-cache' })
   } catch (cause) {
     if (!(cause instanceof TokenError)) throw cause

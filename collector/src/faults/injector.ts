@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Clock, sleep } from '../clock.ts'
-import { HttpProblem, replyProblem, SECURITY_HEADERS } from '../http/reply.ts'
+import { HttpProblem, JSON_TYPE, SECURITY_HEADERS } from '../http/reply.ts'
 import type { FaultRule, Faults } from './rules.ts'
 
 export class FaultInjector {
@@ -54,20 +54,9 @@ export class FaultInjector {
 }
 
 function respond({ headers, body }: FaultRule, status: number, response: ServerResponse): void {
-  if (body === null && status >= 400) {
-    const problem = new HttpProblem(
-      status,
-      'fault_on_demand',
-      'this response is a fault injected on demand',
-      headers,
-    )
-    return replyProblem(response, problem)
-  }
+  const said = new HttpProblem(status, 'fault_on_demand', 'this response is a fault injected on demand').body
+  const usual = status >= 400 ? said : '{"success":true}'
   const hasBody = status !== 204 && status !== 304
-  response.writeHead(status, {
-    ...SECURITY_HEADERS,
-    'content-type': 'application/json; charset=utf-8',
-    ...headers,
-  })
-  response.end(hasBody ? (body ?? '{"success":true}') : undefined)
+  response.writeHead(status, { ...SECURITY_HEADERS, 'content-type': JSON_TYPE, ...headers })
+  response.end(hasBody ? (body ?? usual) : undefined)
 }

@@ -1,37 +1,74 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../clock.ts'
-import { replyProblemEarly } from './read-body.ts'
-import { HttpProblem } from './reply.ts'
+import type { OnFault } from '../on-fault.ts'
+import { HttpProblem, jsonHeaders } from './reply.ts'
 import type { RequestNotes } from './request-notes.ts'
 
-export interface ProblemParts {
-  clock: Clock
-  onFault(what: string, cause: unknown): void
-}
+/** How much of a refused body is still read, and for how long. */
+const LINGER_BYTES = 65_536
+const LINGER_MS = 500
 
 /**
  * Answers a request that could not be handled. Errors other than `HttpProblem` are reported, and answered with 503: the client can
- * send its events again.
+ * send its events again. The beginning of a body that was not read is kept: it may have events that are looked for.
  */
 export function answerProblem(
-  { clock, onFault }: ProblemParts,
+  { clock, onFault }: { clock: Clock; onFault: OnFault },
   cause: unknown,
   request: IncomingMessage,
   response: ServerResponse,
   notes: RequestNotes,
 ): void {
-  if (cause instanceof HttpProblem) notes.refused(cause)
-  if (response.headersSent || response.destroyed) {
-    response.destroy()
-    return
-  }
-  const problem = cause instanceof HttpProblem ? cause : unexpected()
-  if (problem !== cause) onFault('a request could not be handled', cause)
+  const isExpected = cause instanceof HttpProblem
+  if (isExpected) notes.refused(cause)
+  if (response.headersSent || response.destroyed) return void response.destroy()
+  if (!isExpected) onFault('a request could not be handled', cause)
+  const wait = { 'retry-after': '5' }
+  const problem = isExpected
+    ? cause
+    : new HttpProblem(503, 'fault', 'the collector could not handle this', wait)
   notes.refused(problem)
-  // The body may have events that are looked for: they are kept, even if the path is wrong.
-  replyProblemEarly(request, response, problem, clock, (bytes) => notes.sawBeginning(request, bytes))
+  const { status, body } = problem
+  const headers = { ...jsonHeaders(body), ...problem.headers }
+  if (request.complete) {
+    const rest: Buffer | null = request.readableEnded ? null : request.read()
+    if (rest !== null) notes.sawBeginning(request, rest)
+    response.writeHead(status, headers).end(body)
+  } else {
+    response.writeHead(status, { ...headers, connection: 'close' }).write(body)
+    endEarly(request, response, clock, (bytes) => notes.sawBeginning(request, bytes))
+  }
 }
 
-function unexpected(): HttpProblem {
-  return new HttpProblem(503, 'fault', 'the collector could not handle this', { 'retry-after': '5' })
+/**
+ * Ends a response that was sent before the request had been read completely, and closes the connection.
+ *
+ * A socket that is closed with unread bytes sends a TCP reset, and the client may see the reset before it has read the
+ * response. So a little more of the request is read first.
+ */
+function endEarly(
+  request: IncomingMessage,
+  response: ServerResponse,
+  clock: Clock,
+  onBody: (beginning: Buffer) => void,
+): void {
+  const chunks: Buffer[] = []
+  let read = 0
+  const finish = () => {
+    cancelTimer()
+    request.off('data', drain).off('end', finish).off('close', finish)
+    request.pause()
+    if (read > 0) onBody(Buffer.concat(chunks, read))
+    response.end()
+    request.socket.destroySoon()
+  }
+  const drain = (chunk: Buffer) => {
+    read += chunk.length
+    chunks.push(chunk)
+    if (read >= LINGER_BYTES) request.pause()
+  }
+  const cancelTimer = clock.setTimer(finish, LINGER_MS)
+  request.on('data', drain).on('end', finish).on('close', finish)
+  request.on('error', () => {})
+  request.resume()
 }

@@ -6,12 +6,25 @@ export class HttpProblem extends Error {
   /** Stable, for programs. The message is for people. */
   readonly code: string
   readonly headers: Readonly<Record<string, string>>
+  /** Further fields of the body. */
+  readonly more: object
 
-  constructor(status: number, code: string, message: string, headers: Readonly<Record<string, string>> = {}) {
+  constructor(
+    status: number,
+    code: string,
+    message: string,
+    headers: Readonly<Record<string, string>> = {},
+    more: object = {},
+  ) {
     super(message)
     this.status = status
     this.code = code
     this.headers = headers
+    this.more = more
+  }
+
+  get body(): string {
+    return JSON.stringify({ success: false, code: this.code, message: this.message, ...this.more })
   }
 }
 
@@ -23,6 +36,10 @@ export function requireMethod({ method = '' }: IncomingMessage, ...allowed: stri
 
 export function notFound(): HttpProblem {
   return new HttpProblem(404, 'not_found', 'there is nothing at this address')
+}
+
+export function isJsonType(contentType: string | undefined): boolean {
+  return contentType?.split(';', 1)[0]?.trim().toLowerCase() === 'application/json'
 }
 
 export const SECURITY_HEADERS = {
@@ -45,12 +62,4 @@ export function replyJson(
 
 export function jsonHeaders(body: string): Record<string, string | number> {
   return { ...SECURITY_HEADERS, 'content-type': JSON_TYPE, 'content-length': Buffer.byteLength(body) }
-}
-
-export function problemBody(problem: Pick<HttpProblem, 'code' | 'message'>): unknown {
-  return { success: false, code: problem.code, message: problem.message }
-}
-
-export function replyProblem(response: ServerResponse, problem: HttpProblem): void {
-  replyJson(response, problem.status, problemBody(problem), problem.headers)
 }

@@ -8,16 +8,10 @@ import type { HttpProblem } from './reply.ts'
 export const MAX_BODY_KEPT = 32 * 1024
 const MAX_ANSWER_CHARACTERS = 2048
 
-/** Counts every request, whether it is recorded or not. */
-export interface RequestCounter {
-  /** Status 0 means that there was no response. */
-  ended(status: number): void
-}
-
 /** The facts about a request, which become one line in the list of requests. */
 export class RequestNotes {
   /** Undefined in a process that records no requests. */
-  readonly id: string | undefined
+  readonly id: number | undefined
   /** Behind a trusted proxy, the address that the proxy reports. */
   readonly address: string
   /** Null until the source is known. */
@@ -30,7 +24,7 @@ export class RequestNotes {
   accepted = 0
   repeated = 0
   /** Ends when the request is handled, even if its client has hung up. */
-  handling: Promise<unknown> | undefined
+  handling: Promise<unknown> = Promise.resolve()
   problem: RequestProblem | null = null
   /** Id of the injected fault. */
   fault: string | null = null
@@ -39,14 +33,14 @@ export class RequestNotes {
   /** The body of the response, if it is a short text. */
   answer: string | null = null
 
-  constructor(id: string | undefined, address: string) {
+  constructor(id: number | undefined, address: string) {
     this.id = id
     this.address = address
   }
 
   /** Keeps a more exact problem that was recorded before. */
-  refused(cause: HttpProblem): void {
-    this.problem ??= { code: cause.code, message: cause.message }
+  refused({ code, message, more }: HttpProblem): void {
+    this.problem ??= { code, message, ...more }
   }
 
   /** Keeps what is passed to `end`: all responses of the tracking API are sent by one call. */

@@ -1,16 +1,9 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Clock } from '../clock.ts'
 import { STALL_MS } from './gone.ts'
-import { problemBody, SECURITY_HEADERS } from './reply.ts'
-
-/** The response to a request that was never complete. */
-export interface BrokenRequest {
-  status: number
-  code: string
-  message: string
-}
+import { HttpProblem, jsonHeaders } from './reply.ts'
 
 /** Limits for connections. */
 export interface ServerLimits {
@@ -21,7 +14,7 @@ export interface ServerLimits {
   maxConnections: number
 }
 
-export const DEFAULT_LIMITS: ServerLimits = { headersMs: 10_000, requestMs: 30_000, maxConnections: 1000 }
+const DEFAULT_LIMITS: ServerLimits = { headersMs: 10_000, requestMs: 30_000, maxConnections: 1000 }
 
 const MAX_HEADER_BYTES = 16_384
 /** Longer than the idle timeout of common clients, so that the client closes an idle connection, not the server. */
@@ -30,31 +23,32 @@ const KEEP_ALIVE_MS = 65_000
 /** Requests of a connection without an answer. Node.js would read any number, long before they can be answered. */
 const MAX_PIPELINED = 16
 
+/** How long open requests may take to finish when the server closes. */
+const CLOSE_GRACE_MS = 5000
+
 export interface RunningServer {
-  address: AddressInfo
-  /** Stops accepting connections, gives open requests this time to finish, and then closes the remaining connections. */
-  close(graceMs: number): Promise<void>
+  /** Without a slash at the end. */
+  url: string
+  port: number
+  /** Stops accepting connections, gives open requests some time to finish, and then closes the remaining connections. */
+  close(): Promise<void>
 }
 
 export interface ServerHandlers {
   request(request: IncomingMessage, response: ServerResponse): void
   /** Called when a response was sent on a connection without a valid request. */
-  broken(address: string, broken: BrokenRequest): void
-}
-
-/** Without a slash at the end. */
-export function urlOf({ address, family, port }: AddressInfo): string {
-  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
+  broken(address: string, problem: HttpProblem): void
 }
 
 /** Rejects when the address is not available. */
 export async function listen(
   port: number,
   host: string,
-  limits: ServerLimits,
+  given: Partial<ServerLimits> | undefined,
   clock: Clock,
   handlers: ServerHandlers,
 ): Promise<RunningServer> {
+  const limits = { ...DEFAULT_LIMITS, ...given }
   let isEnding = false
   const openResponses = new Set<ServerResponse>()
   /** Connections that have had no request so far. Clients open some connections in advance. */
@@ -129,12 +123,14 @@ export async function listen(
     server.listen({ port, host }, resolve)
   })
   server.removeAllListeners('error')
+  const { address, family, port: own } = server.address() as AddressInfo
   return {
-    address: server.address() as AddressInfo,
-    async close(graceMs) {
+    url: `http://${family === 'IPv6' ? `[${address}]` : address}:${own}`,
+    port: own,
+    async close() {
       isEnding = true
       for (const response of openResponses) endConnectionAfter(response)
-      await closeServer(server, unused, graceMs, clock)
+      await closeServer(server, unused, clock)
       // A connection counts as closed slightly before its request is recorded.
       const cut = [...openResponses].filter(({ socket }) => socket !== null)
       await Promise.all(cut.map((response) => once(response, 'close')))
@@ -147,14 +143,9 @@ function endConnectionAfter(response: ServerResponse): void {
   if (!response.headersSent) response.setHeader('connection', 'close')
 }
 
-function closeServer(
-  server: Server,
-  unused: ReadonlySet<Socket>,
-  graceMs: number,
-  clock: Clock,
-): Promise<void> {
+function closeServer(server: Server, unused: ReadonlySet<Socket>, clock: Clock): Promise<void> {
   return new Promise((resolve) => {
-    const cancelCut = clock.setTimer(() => server.closeAllConnections(), graceMs)
+    const cancelCut = clock.setTimer(() => server.closeAllConnections(), CLOSE_GRACE_MS)
     server.close(() => {
       cancelCut()
       resolve()
@@ -168,26 +159,19 @@ function closeServer(
   })
 }
 
-const STATUS_TEXTS: Readonly<Record<number, string>> = {
-  400: 'Bad Request',
-  408: 'Request Timeout',
-  405: 'Method Not Allowed',
-  431: 'Request Header Fields Too Large',
+const BROKEN_BY_ERROR: Readonly<Record<string, HttpProblem>> = {
+  HPE_HEADER_OVERFLOW: new HttpProblem(431, 'headers_too_large', 'the headers are over 16 KB'),
+  ERR_HTTP_REQUEST_TIMEOUT: new HttpProblem(408, 'timeout', 'the request took too long'),
 }
-const BROKEN_BY_ERROR: Readonly<Record<string, BrokenRequest>> = {
-  HPE_HEADER_OVERFLOW: { status: 431, code: 'headers_too_large', message: 'the headers are over 16 KB' },
-  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, code: 'timeout', message: 'the request took too long' },
-}
-const BAD_HTTP: BrokenRequest = { status: 400, code: 'bad_http', message: 'not a valid HTTP request' }
-
-const NO_PROXY: BrokenRequest = { status: 405, code: 'method', message: 'CONNECT is for proxies' }
+const BAD_HTTP = new HttpProblem(400, 'bad_http', 'not a valid HTTP request')
+const NO_PROXY = new HttpProblem(405, 'method', 'CONNECT is for proxies')
 
 const LINGER_MS = 500
-const brokenBySocket = new WeakMap<Socket, BrokenRequest>()
+const brokenBySocket = new WeakMap<Socket, HttpProblem>()
 /** The responses in flight on each connection. */
 const responsesOf = new WeakMap<Socket, Set<ServerResponse>>()
 
-export function brokenOn(socket: Socket): BrokenRequest | undefined {
+export function brokenOn(socket: Socket): HttpProblem | undefined {
   return brokenBySocket.get(socket)
 }
 
@@ -196,7 +180,7 @@ function answerBrokenRequest(
   error: NodeJS.ErrnoException,
   socket: Socket,
   clock: Clock,
-): BrokenRequest | undefined {
+): HttpProblem | undefined {
   if (brokenBySocket.has(socket)) return undefined
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
@@ -207,18 +191,14 @@ function answerBrokenRequest(
   return broken
 }
 
-function refuse(socket: Socket, broken: BrokenRequest, clock: Clock): void {
-  const body = JSON.stringify(problemBody(broken))
-  const headers = Object.entries({
-    ...SECURITY_HEADERS,
-    'content-type': 'application/json; charset=utf-8',
-    'content-length': Buffer.byteLength(body),
-    connection: 'close',
-  }).map(([name, value]) => `${name}: ${value}\r\n`)
-  brokenBySocket.set(socket, broken)
+function refuse(socket: Socket, problem: HttpProblem, clock: Clock): void {
+  const { status, body } = problem
+  const headers = Object.entries({ ...jsonHeaders(body), connection: 'close' })
+  const head = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')
+  brokenBySocket.set(socket, problem)
   // Reads on for a moment: bytes that arrive at a closed socket cause a TCP reset, and the client may see the reset before it
   // has read the response.
   socket.removeAllListeners('data').resume()
-  socket.end(`HTTP/1.1 ${broken.status} ${STATUS_TEXTS[broken.status]}\r\n${headers.join('')}\r\n${body}`)
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}\r\n${body}`)
   clock.setTimer(() => socket.destroy(), LINGER_MS)
 }

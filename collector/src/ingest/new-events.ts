@@ -22,7 +22,7 @@ export interface RequestContext {
   config: Config
   plan: PlanChecker | undefined
   /** Undefined in a process that records no requests. */
-  requestId: string | undefined
+  requestId: number | undefined
 }
 
 /**
@@ -77,61 +77,39 @@ function planFor(
   return planDeliveries(destinations, source, message, receivedAtMs)
 }
 
-function emptyEvent(kind: Kind | 'batch', receivedAtMs: number): NewEvent {
+/** How much of an event over the size limit is kept, so that a developer can recognise the event. */
+const PREVIEW_CHARACTERS = 2000
+const PREVIEW_FIELD_CHARACTERS = 200
+
+type Received = Pick<NewEvent, 'receivedAtMs' | 'source' | 'requestId'>
+
+/** Creates the record of a request that was refused as a whole. */
+export function refusedRequest(reason: Reason, kind: Kind | 'batch', received: Received): NewEvent {
   return {
-    source: '',
-    reason: null,
+    ...received,
+    reason,
     kind,
     ...textsOf(() => null),
-    receivedAtMs,
-    receivedAt: new Date(receivedAtMs).toISOString(),
-    timestampMs: receivedAtMs,
+    receivedAt: new Date(received.receivedAtMs).toISOString(),
+    timestampMs: received.receivedAtMs,
     body: null,
     deliveries: [],
   }
 }
 
-/** How much of an event over the size limit is kept, so that a developer can recognise the event. */
-const PREVIEW_CHARACTERS = 2000
-const PREVIEW_FIELD_CHARACTERS = 200
-
-/** Creates the record of a request that was refused as a whole. */
-export function refusedRequest(
-  reason: Reason,
-  path: Kind | 'batch',
-  receivedAtMs: number,
-  source: string,
-  requestId: string | undefined,
-): NewEvent {
-  const event = { ...emptyEvent(path, receivedAtMs), reason, source }
-  return requestId === undefined ? event : { ...event, requestId }
-}
-
-export function refusedMessage(
-  { value, reason }: RefusedItem,
-  receivedAtMs: number,
-  source: string,
-  requestId: string | undefined,
-): NewEvent {
-  const event = refusedRequest(reason, 'batch', receivedAtMs, source, requestId)
+export function refusedMessage({ value, reason }: RefusedItem, received: Received): NewEvent {
+  const event = refusedRequest(reason, 'batch', received)
   const type = (value as { type?: unknown } | null)?.type
   const envelope = {
-    inheritance: undefined,
-    sentAt: undefined,
-    sentAtMs: undefined,
-    receivedAtMs,
-    receivedAt: event.receivedAt,
-    remoteAddress: '',
-    warnings: [],
+    ...{ inheritance: undefined, sentAt: undefined, sentAtMs: undefined, remoteAddress: '', warnings: [] },
+    ...{ receivedAtMs: event.receivedAtMs, receivedAt: event.receivedAt },
   }
   const message = readMessage(value, isKind(type) ? type : undefined, envelope, 0)
+  const beginning = message.body.slice(0, PREVIEW_CHARACTERS)
   return {
     ...event,
     kind: message.kind,
     ...textsOf((field) => message[field]?.slice(0, PREVIEW_FIELD_CHARACTERS) ?? null),
-    body:
-      reason === 'event_too_large'
-        ? JSON.stringify({ refused: reason, beginning: message.body.slice(0, PREVIEW_CHARACTERS) })
-        : message.body,
+    body: reason === 'event_too_large' ? JSON.stringify({ refused: reason, beginning }) : message.body,
   }
 }

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { HttpProblem } from '../http/reply.ts'
 import { findJsonError, position } from '../json/json-error.ts'
 import { roundedItems } from '../json/rounded.ts'
 import { type Kind, REASONS, type Reason, type RequestProblem, type Warning } from '../record.ts'
@@ -28,11 +29,29 @@ export interface TrackingRequest {
   warnings: Warning[]
 }
 
-/** Why the response to a request is 400. `items` are the messages that could still be recognised. */
-export interface BadRequest {
-  refused: Reason
-  problem: RequestProblem
-  items?: RefusedItem[]
+/** A request of which no event is accepted. It is recorded with the reason. */
+export class Refusal extends HttpProblem {
+  readonly reason: Reason
+  /** What the record says. */
+  readonly problem: RequestProblem
+  /** The messages that could still be recognised. */
+  readonly items: readonly RefusedItem[]
+
+  /** @param answer What the client is told; default: 400 with the problem. */
+  constructor(
+    reason: Reason,
+    {
+      message = REASONS[reason] as string,
+      place = {} as Pick<RequestProblem, 'offset' | 'line' | 'column'>,
+      items = [] as readonly RefusedItem[],
+      answer = new HttpProblem(400, reason, message, {}, place),
+    } = {},
+  ) {
+    super(answer.status, answer.code, answer.message, answer.headers, answer.more)
+    this.reason = reason
+    this.problem = { code: reason, message, ...place }
+    this.items = items
+  }
 }
 
 export interface RefusedItem {
@@ -44,17 +63,14 @@ export function maxBodyBytes(path: Kind | 'batch'): number {
   return path === 'batch' ? MAX_BATCH_BYTES : MAX_EVENT_BYTES
 }
 
-/** Creates a refusal without a position in the body. */
-export function refusal(refused: Reason, message: string = REASONS[refused]): BadRequest {
-  return { refused, problem: { code: refused, message } }
-}
-
 /**
  * The size of a message in a batch is that of its JSON without white space. If one message is over the limit, the service refuses
  * the whole batch with 400, so no message of the batch may be accepted.
+ *
+ * @throws Refusal
  */
-export function readRequest(body: Buffer, path: Kind | 'batch'): TrackingRequest | BadRequest {
-  if (!isUtf8(body)) return notUtf8(body)
+export function readRequest(body: Buffer, path: Kind | 'batch'): TrackingRequest {
+  if (!isUtf8(body)) throw notUtf8(body)
   const whole = body.toString('utf8')
   const hasMark = whole.startsWith(BYTE_ORDER_MARK)
   const text = hasMark ? whole.slice(1) : whole
@@ -62,10 +78,11 @@ export function readRequest(body: Buffer, path: Kind | 'batch'): TrackingRequest
   try {
     parsed = JSON.parse(text)
   } catch {
-    return notJson(text)
+    throw notJson(text)
   }
-  if (isDeeper(parsed, MAX_JSON_DEPTH)) return refusal('too_deep')
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return refusal('not_an_object')
+  if (isDeeper(parsed, MAX_JSON_DEPTH)) throw new Refusal('too_deep')
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
+    throw new Refusal('not_an_object')
   const warnings: Warning[] = hasMark ? ['byte_order_mark'] : []
   const { batch, writeKey, sentAt, context, integrations } = parsed as Record<string, unknown>
   if (path !== 'batch') {
@@ -74,13 +91,13 @@ export function readRequest(body: Buffer, path: Kind | 'batch'): TrackingRequest
     const rounded = roundedItems(text, (value) => [value])?.items ?? new Set()
     return { writeKey, ...own, sizes: undefined, rounded, warnings }
   }
-  if (!Array.isArray(batch)) return refusal('batch_not_an_array')
+  if (!Array.isArray(batch)) throw new Refusal('batch_not_an_array')
   // After a 200, the client would believe that the messages over the limit were delivered too.
-  if (batch.length > MAX_ITEMS) return refusal('too_many_items')
+  if (batch.length > MAX_ITEMS) throw new Refusal('too_many_items')
   const hasInherited = context !== undefined || integrations !== undefined
   const isMeasured = body.length > MAX_EVENT_BYTES || hasInherited
   const sizes = isMeasured ? batch.map((item) => Buffer.byteLength(JSON.stringify(item))) : undefined
-  if (sizes?.some((bytes) => bytes > MAX_EVENT_BYTES)) return tooLarge(batch, sizes)
+  if (sizes?.some((bytes) => bytes > MAX_EVENT_BYTES)) throw tooLarge(batch, sizes)
   // Each message gets a copy of `sentAt`, so a long text in it would multiply.
   const isTime = readTime(sentAt) !== undefined
   const isLeftOut = !isTime && sentAt !== undefined && sentAt !== null
@@ -114,27 +131,27 @@ function isObjectOrAbsent(value: unknown): boolean {
   return value === undefined || typeof value === 'object'
 }
 
-function tooLarge(batch: readonly unknown[], sizes: readonly number[]): BadRequest {
+function tooLarge(batch: readonly unknown[], sizes: readonly number[]): Refusal {
   const index = sizes.findIndex((bytes) => bytes > MAX_EVENT_BYTES)
   const items = batch.map((value, at): RefusedItem => {
     return { value, reason: (sizes[at] ?? 0) > MAX_EVENT_BYTES ? 'event_too_large' : 'batch_refused' }
   })
   const message = `item ${index} has ${sizes[index]} bytes, the limit is ${MAX_EVENT_BYTES}`
-  return { ...refusal('event_too_large', message), items }
+  return new Refusal('event_too_large', { message, items })
 }
 
-function notJson(text: string): BadRequest {
+function notJson(text: string): Refusal {
   try {
     const mistake = findJsonError(text)
     if (mistake !== undefined) return refusedAt(text, mistake.offset, mistake.message)
   } catch {
     // The text is nested too deeply for the search, which is recursive.
   }
-  return refusal('invalid_json')
+  return new Refusal('invalid_json')
 }
 
 /** The place is behind the characters that could be read. */
-function notUtf8(body: Buffer): BadRequest {
+function notUtf8(body: Buffer): Refusal {
   // The decoder replaces the first bytes that are not UTF-8 by U+FFFD, which a client may have sent too, as three bytes.
   let at = -1
   let text = body.toString('utf8')
@@ -145,8 +162,8 @@ function notUtf8(body: Buffer): BadRequest {
   return refusedAt(text, text.length, 'the body is not UTF-8 here')
 }
 
-function refusedAt(text: string, end: number, message: string): BadRequest {
+function refusedAt(text: string, end: number, message: string): Refusal {
   const { line, column } = position(text, end)
   const offset = Buffer.byteLength(text.slice(0, end))
-  return { refused: 'invalid_json', problem: { code: 'invalid_json', message, offset, line, column } }
+  return new Refusal('invalid_json', { message, place: { offset, line, column } })
 }

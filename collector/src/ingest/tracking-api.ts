@@ -4,13 +4,13 @@ import type { RateLimit } from '../auth/rate-limit.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import type { FaultInjector } from '../faults/injector.ts'
-import { type RefusedBody, readBody, replyEarly, replyProblemEarly } from '../http/read-body.ts'
-import { HttpProblem, replyJson, replyProblem } from '../http/reply.ts'
+import { BodyProblem, readBody } from '../http/read-body.ts'
+import { HttpProblem, isJsonType, replyJson } from '../http/reply.ts'
 import type { RequestNotes } from '../http/request-notes.ts'
 import type { NewEvent } from '../new-event.ts'
-import { type Kind, REASONS, type Reason } from '../record.ts'
+import type { OnFault } from '../on-fault.ts'
+import type { Kind, Reason } from '../record.ts'
 import { inheritanceOf } from './inheritance.ts'
-import type { Envelope } from './message.ts'
 import {
   type KnownCaller,
   newEvent,
@@ -19,7 +19,7 @@ import {
   refusedMessage,
   refusedRequest,
 } from './new-events.ts'
-import { type BadRequest, maxBodyBytes, readRequest, refusal, type TrackingRequest } from './read-request.ts'
+import { maxBodyBytes, Refusal, readRequest, type TrackingRequest } from './read-request.ts'
 import { readTime } from './timestamp.ts'
 
 const STORAGE_RETRY_SECONDS = 5
@@ -33,6 +33,8 @@ export interface EventSink {
   append(events: readonly NewEvent[]): Promise<ReadonlyArray<{ reason: Reason | null }>>
   /** Takes the events of a request that was refused, for people to see. Undefined = they are not kept. */
   refused?(events: readonly NewEvent[]): Promise<unknown>
+  /** What the client and the log are told when events cannot be kept. */
+  failure: string
 }
 
 export interface TrackingApiParts {
@@ -41,12 +43,10 @@ export interface TrackingApiParts {
   authenticator: Authenticator
   rateLimit: RateLimit
   sink: EventSink
-  /** What the client and the log are told when events cannot be kept. */
-  failure: string
   faults?: FaultInjector | undefined
   plan?: PlanChecker | undefined
   /** Called for internal faults, never for a mistake of a client. */
-  onFault(what: string, cause: unknown): void
+  onFault: OnFault
 }
 
 /** Handles `POST /v1/{kind}` and `/v1/batch`. */
@@ -57,7 +57,22 @@ export class TrackingApi {
     this.#parts = parts
   }
 
+  /** @throws HttpProblem when no event of the request is accepted. */
   async handle(
+    request: IncomingMessage,
+    response: ServerResponse,
+    path: Kind | 'batch',
+    notes: RequestNotes,
+  ): Promise<void> {
+    try {
+      await this.#handle(request, response, path, notes)
+    } catch (cause) {
+      if (cause instanceof Refusal) this.#record(cause, path, notes)
+      throw cause
+    }
+  }
+
+  async #handle(
     request: IncomingMessage,
     response: ServerResponse,
     path: Kind | 'batch',
@@ -66,64 +81,43 @@ export class TrackingApi {
     const { config, faults, authenticator } = this.#parts
     const { authorization } = request.headers
     notes.source = authenticator.sourceName(authorization, undefined)
-    // A wrong key is refused before its body takes up memory, unless the request is to get an injected fault.
     const early = authenticator.identifyByHeader(authorization)
-    if (early !== undefined && !isKnown(early) && !faults?.isActive)
-      return this.#refuseCaller(request, response, path, early, notes)
-    if (early !== undefined && this.#slowsDown(request, response, early, notes)) return
+    // A wrong key is refused before its body takes up memory, unless the request is to get an injected fault.
+    if (early !== undefined && !faults?.isActive) requireKnown(early)
+    if (early !== undefined) this.#slowDown(early)
     const isJson = isJsonType(request.headers['content-type'])
-    if (!isJson && config.strictContentType) {
-      return this.#refuse(request, response, path, refusal('bad_content_type'), notes)
-    }
-    const read = await readBody(request, maxBodyBytes(path))
-    if (read === 'aborted') return
-    notes.bodyBytes = read.sentBytes
-    const body = 'body' in read ? read.body : undefined
-    if (body !== undefined) notes.tookBody(body)
+    if (!isJson && config.strictContentType) throw new Refusal('bad_content_type')
+    const body = await readEvents(request, path, notes)
     const source = () => authenticator.sourceName(authorization, keyIn(body)) ?? undefined
     const fault = await faults?.inject(request, response, `/v1/${path}`, source)
     if (fault !== undefined) {
       notes.fault = fault.id
       return
     }
-    if ('refused' in read && read.beginning !== undefined) notes.sawBeginning(request, read.beginning)
-    if ('refused' in read) return this.#refuse(request, response, path, refusal(reasonOn(path, read)), notes)
-    const parsed = readRequest(read.body, path)
-    if ('refused' in parsed) return this.#refuse(request, response, path, parsed, notes)
+    if (body instanceof Refusal) throw body
+    const parsed = readRequest(body, path)
     if (!isJson) parsed.warnings.unshift('content_type')
-    await this.#take(request, response, path, parsed, early, notes)
-  }
-
-  async #take(
-    request: IncomingMessage,
-    response: ServerResponse,
-    path: Kind | 'batch',
-    parsed: TrackingRequest,
-    early: Caller | undefined,
-    notes: RequestNotes,
-  ): Promise<void> {
-    const { authenticator, sink, failure, onFault } = this.#parts
     notes.events = parsed.items.length
     notes.library = libraryOf(parsed)
-    const { authorization } = request.headers
     const caller = early ?? authenticator.identify(authorization, parsed.writeKey)
     if (caller.outcome === 'source') notes.source = caller.source.name
-    if (early === undefined && this.#slowsDown(request, response, caller, notes)) return
-    if (!isKnown(caller)) return this.#refuseCaller(request, response, path, caller, notes)
-    const events = this.#judge(parsed, path, caller, notes)
+    if (early === undefined) this.#slowDown(caller)
+    const events = this.#judge(parsed, path, requireKnown(caller), notes)
+    await this.#append(events, notes)
+    replyJson(response, 200, { success: true })
+  }
+
+  async #append(events: readonly NewEvent[], notes: RequestNotes): Promise<void> {
+    const { sink, onFault } = this.#parts
     try {
       for (const { reason } of await sink.append(events)) {
         if (reason === null) notes.accepted++
         else if (reason === 'duplicate') notes.repeated++
       }
     } catch (cause) {
-      onFault(failure, cause)
-      const wait = { 'retry-after': String(STORAGE_RETRY_SECONDS) }
-      const problem = new HttpProblem(503, 'storage', failure, wait)
-      notes.refused(problem)
-      return replyProblem(response, problem)
+      onFault(sink.failure, cause)
+      throw new HttpProblem(503, 'storage', sink.failure, { 'retry-after': String(STORAGE_RETRY_SECONDS) })
     }
-    replyJson(response, 200, { success: true })
   }
 
   #judge(
@@ -134,114 +128,84 @@ export class TrackingApi {
   ): NewEvent[] {
     const { config, plan, clock } = this.#parts
     const receivedAtMs = clock.now()
-    const envelope: Envelope = {
-      inheritance: inheritanceOf(parsed, notes.inflatedBytes),
-      sentAt: parsed.sentAt,
-      sentAtMs: readTime(parsed.sentAt)?.ms,
-      receivedAtMs,
-      receivedAt: new Date(receivedAtMs).toISOString(),
-      remoteAddress: notes.address,
-      warnings: parsed.warnings,
+    const context: RequestContext = {
+      pathKind: path === 'batch' ? undefined : path,
+      envelope: {
+        inheritance: inheritanceOf(parsed, notes.inflatedBytes),
+        sentAt: parsed.sentAt,
+        sentAtMs: readTime(parsed.sentAt)?.ms,
+        receivedAtMs,
+        receivedAt: new Date(receivedAtMs).toISOString(),
+        remoteAddress: notes.address,
+        warnings: parsed.warnings,
+      },
+      ...{ caller, config, plan, requestId: notes.id },
     }
-    const pathKind = path === 'batch' ? undefined : path
-    const context: RequestContext = { pathKind, envelope, caller, config, plan, requestId: notes.id }
     return parsed.items.map((item, index) =>
       newEvent(item, parsed.sizes?.[index] ?? 0, context, parsed.rounded.has(index)),
     )
   }
 
-  /** Records the reason for the 400, so that a developer can find out why the event is missing. */
-  async #refuse(
-    request: IncomingMessage,
-    response: ServerResponse,
-    path: Kind | 'batch',
-    { refused, problem, items }: BadRequest,
-    notes: RequestNotes,
-  ): Promise<void> {
-    const receivedAtMs = this.#parts.clock.now()
-    const source = notes.source ?? ''
+  /** Records why a request was refused, so that a developer can find out why the event is missing. */
+  #record({ reason, problem, items }: Refusal, path: Kind | 'batch', notes: RequestNotes): void {
+    const { sink, clock, onFault } = this.#parts
     notes.problem = problem
-    notes.events = items?.length ?? 0
-    const body = JSON.stringify({ success: false, ...problem })
-    const keep = (bytes: Buffer) => notes.sawBeginning(request, bytes)
-    replyEarly(request, response, { status: 400, body, headers: {} }, this.#parts.clock, keep)
-    await this.#record(
-      items === undefined
-        ? [refusedRequest(refused, path, receivedAtMs, source, notes.id)]
-        : items.map((item) => refusedMessage(item, receivedAtMs, source, notes.id)),
-    )
+    if (items.length > 0) notes.events = items.length
+    const base = { receivedAtMs: clock.now(), source: notes.source ?? '', requestId: notes.id }
+    const rows =
+      items.length === 0
+        ? [refusedRequest(reason, path, base)]
+        : items.map((item) => refusedMessage(item, base))
+    sink.refused?.(rows).catch((cause: unknown) => onFault('a refused request could not be recorded', cause))
   }
 
-  #refuseCaller(
-    request: IncomingMessage,
-    response: ServerResponse,
-    path: Kind | 'batch',
-    caller: Exclude<Caller, KnownCaller>,
-    notes: RequestNotes,
-  ): void {
-    const { reason, challenge } = caller
-    const receivedAtMs = this.#parts.clock.now()
-    void this.#record([refusedRequest(reason, path, receivedAtMs, notes.source ?? '', notes.id)])
-    notes.problem = { code: reason, message: REASONS[reason] }
-    // The record names the exact problem, for the developer. A 401 does not, since the caller may be guessing keys.
-    const message = 'the credentials are missing, malformed, unknown or expired'
-    const problem = new HttpProblem(401, 'bad_credentials', message, { 'www-authenticate': challenge })
-    this.#reply(request, response, problem, notes)
-  }
-
-  #reply(
-    request: IncomingMessage,
-    response: ServerResponse,
-    problem: HttpProblem,
-    notes: RequestNotes,
-  ): void {
-    const keep = (bytes: Buffer) => notes.sawBeginning(request, bytes)
-    replyProblemEarly(request, response, problem, this.#parts.clock, keep)
-  }
-
-  /** Never rejects. */
-  async #record(rows: NewEvent[]): Promise<void> {
-    const { sink, onFault } = this.#parts
-    await sink
-      .refused?.(rows)
-      .catch((cause: unknown) => onFault('a refused request could not be recorded', cause))
-  }
-
-  /** Counts a request of a source with a rate. Returns whether it is over the rate, and has got a 429. */
-  #slowsDown(
-    request: IncomingMessage,
-    response: ServerResponse,
-    caller: Caller,
-    notes: RequestNotes,
-  ): boolean {
-    if (caller.outcome !== 'source' || caller.source.rate === undefined) return false
+  /** Counts a request of a source with a rate. @throws HttpProblem 429 when it is over the rate. */
+  #slowDown(caller: Caller): void {
+    if (caller.outcome !== 'source' || caller.source.rate === undefined) return
     const waitMs = this.#parts.rateLimit.take(caller.source.name, caller.source.rate)
-    if (waitMs === undefined) return false
+    if (waitMs === undefined) return
     const seconds = String(Math.ceil(waitMs / 1000))
     const wait = { 'retry-after': seconds, 'x-ratelimit-reset': seconds }
-    const problem = new HttpProblem(429, 'rate_limited', `over the rate, wait ${seconds} s`, wait)
-    notes.refused(problem)
-    this.#reply(request, response, problem, notes)
-    return true
+    throw new HttpProblem(429, 'rate_limited', `over the rate, wait ${seconds} s`, wait)
   }
 }
 
-function isKnown(caller: Caller): caller is KnownCaller {
-  return caller.outcome === 'source' || caller.outcome === 'unknown'
+/**
+ * The record names the exact problem, for the developer. The response does not, since the caller may be guessing keys.
+ *
+ * @throws Refusal with 401.
+ */
+function requireKnown(caller: Caller): KnownCaller {
+  if (caller.outcome !== 'unauthorized') return caller
+  const message = 'the credentials are missing, malformed, unknown or expired'
+  const headers = { 'www-authenticate': caller.challenge }
+  throw new Refusal(caller.reason, { answer: new HttpProblem(401, 'bad_credentials', message, headers) })
 }
 
-/** Outside of batches, the body is a single event, so the event is too large, not the body. */
-function reasonOn(path: Kind | 'batch', { refused }: RefusedBody): Reason {
-  return refused === 'body_too_large' && path !== 'batch' ? 'event_too_large' : refused
-}
-
-function isJsonType(contentType: string | undefined): boolean {
-  return contentType?.split(';', 1)[0]?.trim().toLowerCase() === 'application/json'
-}
-
-function keyIn(body: Buffer | undefined): unknown {
+/** Returns why the body is refused: a fault may come first. */
+async function readEvents(
+  request: IncomingMessage,
+  path: Kind | 'batch',
+  notes: RequestNotes,
+): Promise<Buffer | Refusal> {
   try {
-    return (JSON.parse(body?.toString('utf8') ?? '') as { writeKey?: unknown } | null)?.writeKey
+    const { body, sentBytes } = await readBody(request, maxBodyBytes(path))
+    notes.bodyBytes = sentBytes
+    notes.tookBody(body)
+    return body
+  } catch (cause) {
+    if (!(cause instanceof BodyProblem)) throw cause
+    notes.bodyBytes = cause.sentBytes
+    if (cause.beginning !== undefined) notes.sawBeginning(request, cause.beginning)
+    // Outside of batches, the body is a single event, so the event is too large, not the body.
+    const isEvent = cause.code === 'body_too_large' && path !== 'batch'
+    return new Refusal(isEvent ? 'event_too_large' : cause.code)
+  }
+}
+
+function keyIn(body: Buffer | Refusal): unknown {
+  try {
+    return (JSON.parse(body.toString()) as { writeKey?: unknown } | null)?.writeKey
   } catch {
     return undefined
   }
@@ -251,13 +215,10 @@ const MAX_LIBRARY_CHARACTERS = 200
 
 /** Returns `name/version` of the library that sent a request, from the batch or from its first message. */
 function libraryOf({ context, items }: TrackingRequest): string | null {
-  for (const where of [context, (items[0] as { context?: unknown } | null | undefined)?.context]) {
-    const library = (where as { library?: { name?: unknown; version?: unknown } | null } | null | undefined)
-      ?.library
-    const { name, version } = library ?? {}
-    if (typeof name === 'string') {
+  for (const where of [context, Object(items[0]).context]) {
+    const { name, version } = Object(Object(where).library)
+    if (typeof name === 'string')
       return (typeof version === 'string' ? `${name}/${version}` : name).slice(0, MAX_LIBRARY_CHARACTERS)
-    }
   }
   return null
 }

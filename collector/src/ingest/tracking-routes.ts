@@ -29,71 +29,50 @@ export interface TrackingRoutesParts {
   tracking: TrackingApi
 }
 
-/** Everything below `/v1`. */
-export class TrackingRoutes {
-  readonly #parts: TrackingRoutesParts
-
-  constructor(parts: TrackingRoutesParts) {
-    this.#parts = parts
-  }
-
-  /**
-   * Returns false if the path is not one of these.
-   *
-   * @throws HttpProblem for a path below `/v1` that does not exist, another method, or a page that may not send events.
-   */
-  async handle(
-    path: string,
-    request: IncomingMessage,
-    response: ServerResponse,
-    notes: RequestNotes,
-  ): Promise<boolean> {
-    const [, version, name = '', ...more] = path.split('/')
-    if (version !== 'v1') return false
-    this.#parts.guard.allowEvents(request, response)
-    if (name === 'projects') this.#browserSettings(more, request, response)
-    else if (more.length === 0) await this.#track(name, request, response, notes)
-    else throw notFound()
-    return true
-  }
-
-  async #track(
-    name: string,
-    request: IncomingMessage,
-    response: ServerResponse,
-    notes: RequestNotes,
-  ): Promise<void> {
-    const kind = Object.hasOwn(ALIASES, name) ? ALIASES[name] : name
-    const isKnown = kind === 'batch' || isKind(kind)
-    if (!isKnown && kind !== METRICS) throw notFound()
-    if (this.#parts.guard.answerPreflight(request, response)) return
-    requireMethod(request, 'POST')
-    if (isKnown) return this.#parts.tracking.handle(request, response, kind, notes)
-    const read = await readBody(request, MAX_METRICS_BYTES)
-    if (read === 'aborted') return
-    notes.bodyBytes = read.sentBytes
+/**
+ * Everything below `/v1`. Resolves with false if the path is not one of these.
+ *
+ * @throws HttpProblem for a path below `/v1` that does not exist, another method, or a page that may not send events.
+ */
+export async function handleTracking(
+  { guard, proxies, tracking }: TrackingRoutesParts,
+  path: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+  notes: RequestNotes,
+): Promise<boolean> {
+  const [, version, name = '', ...more] = path.split('/')
+  if (version !== 'v1') return false
+  guard.allowEvents(request, response)
+  const kind = Object.hasOwn(ALIASES, name) ? ALIASES[name] : name
+  const isSettings = name === 'projects' && more[1] === 'settings'
+  const isKnown = kind === 'batch' || isKind(kind)
+  if (!isSettings && (more.length > 0 || (!isKnown && kind !== METRICS))) throw notFound()
+  if (guard.answerPreflight(request, response)) return true
+  requireMethod(request, isSettings ? 'GET' : 'POST')
+  if (isSettings) replyJson(response, 200, settingsOf(more[0] ?? '', request, proxies))
+  else if (isKnown) await tracking.handle(request, response, kind, notes)
+  else {
+    notes.bodyBytes = (await readBody(request, MAX_METRICS_BYTES)).sentBytes
     replyJson(response, 200, { success: true })
   }
+  return true
+}
 
-  /** The settings that a browser library loads at its start. They make the library send all events to this collector. */
-  #browserSettings([writeKey, file]: string[], request: IncomingMessage, response: ServerResponse): void {
-    if (file !== 'settings' || writeKey === undefined) throw notFound()
-    if (this.#parts.guard.answerPreflight(request, response)) return
-    requireMethod(request, 'GET')
-    const isSecure = this.#parts.proxies.isSecure(request)
-    replyJson(response, 200, {
-      integrations: {
-        'Segment.io': {
-          apiKey: decoded(writeKey),
-          apiHost: `${request.headers.host ?? ''}/v1`,
-          protocol: isSecure ? 'https' : 'http',
-          deliveryStrategy: { strategy: 'standard' },
-        },
+/** The settings that a browser library loads at its start. They make the library send all events to this collector. */
+function settingsOf(writeKey: string, request: IncomingMessage, proxies: TrustedProxies): unknown {
+  return {
+    integrations: {
+      'Segment.io': {
+        apiKey: decoded(writeKey),
+        apiHost: `${request.headers.host ?? ''}/v1`,
+        protocol: proxies.isSecure(request) ? 'https' : 'http',
+        deliveryStrategy: { strategy: 'standard' },
       },
-      plan: { track: { __default: { enabled: true, integrations: {} } } },
-      edgeFunction: {},
-      analyticsNextEnabled: true,
-      enabledMiddleware: {},
-    })
+    },
+    plan: { track: { __default: { enabled: true, integrations: {} } } },
+    edgeFunction: {},
+    analyticsNextEnabled: true,
+    enabledMiddleware: {},
   }
 }

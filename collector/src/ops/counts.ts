@@ -1,5 +1,3 @@
-import type { RequestCounter } from '../http/request-notes.ts'
-
 /** What a process has counted since its start. */
 export interface Counted {
   /** Requests that ended. */
@@ -16,7 +14,7 @@ export interface Counted {
   repeated: number
 }
 
-export class Counts implements RequestCounter {
+export class Counts {
   readonly #counted: Counted = { requests: 0, refused: 0, failed: 0, accepted: 0, rejected: 0, repeated: 0 }
 
   /** Status 0 means that there was no response. */
@@ -35,36 +33,33 @@ export class Counts implements RequestCounter {
   get state(): Counted {
     return { ...this.#counted }
   }
+
+  /** In the text format of Prometheus. */
+  get text(): string {
+    const { requests, refused, failed, accepted, rejected, repeated } = this.#counted
+    return [
+      metric('counter', 'requests_total', 'Requests that ended.', requests),
+      metric('counter', 'requests_refused_total', 'Requests answered with 400 to 499.', refused),
+      metric(
+        'counter',
+        'requests_failed_total',
+        'Requests answered with 500 or more, or not at all.',
+        failed,
+      ),
+      metric('counter', 'events_accepted_total', 'Events that were kept, without repeats.', accepted),
+      metric(
+        'counter',
+        'events_rejected_total',
+        'Events of answered requests that were not accepted.',
+        rejected,
+      ),
+      metric('counter', 'events_repeated_total', 'Events that repeat an earlier one.', repeated),
+    ].join('')
+  }
 }
 
-const HELP: Readonly<Record<keyof Counted, string>> = {
-  requests: 'Requests that ended.',
-  refused: 'Requests answered with 400 to 499.',
-  failed: 'Requests answered with 500 or more, or not at all.',
-  accepted: 'Events that were kept, without repeats.',
-  rejected: 'Events of answered requests that were not accepted.',
-  repeated: 'Events that repeat an earlier one.',
-}
-
-export interface Gauge {
-  name: string
-  help: string
-  value: number
-}
-
-export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
-
-/** In the text format of Prometheus. */
-export function metricsText(counted: Counted, gauges: readonly Gauge[] = []): string {
-  const lines = Object.entries(counted).map(([name, value]) => ({
-    name: `trackpost_collector_${['requests', 'refused', 'failed'].includes(name) ? (name === 'requests' ? name : `requests_${name}`) : `events_${name}`}_total`,
-    help: HELP[name as keyof Counted],
-    type: 'counter',
-    value,
-  }))
-  return [...lines, ...gauges.map((gauge) => ({ ...gauge, type: 'gauge' }))]
-    .map(
-      ({ name, help, type, value }) => `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${name} ${value}\n`,
-    )
-    .join('')
+/** @param name Without `trackpost_collector_`. */
+export function metric(type: 'counter' | 'gauge', name: string, help: string, value: number): string {
+  const whole = `trackpost_collector_${name}`
+  return `# HELP ${whole} ${help}\n# TYPE ${whole} ${type}\n${whole} ${value}\n`
 }

@@ -1,27 +1,25 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { replyJson, requireMethod, SECURITY_HEADERS } from '../http/reply.ts'
-import { METRICS_TYPE } from './counts.ts'
 
 export const OPS_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics'])
+
+const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
 export interface OpsParts {
   /** Why events cannot be kept, in one sentence; null if they can. */
   whyNotReady(): string | null | Promise<string | null>
   metrics(): string
+  /** Throws when the caller may not see the metrics. Probes need no token, because they reveal nothing about events. */
+  checkAdmin(request: IncomingMessage): void
 }
 
-/**
- * Handles `/healthz`, `/readyz` and `/metrics`.
- *
- * @param checkAdmin Throws when the caller may not see the metrics. Probes need no token, because they reveal nothing about events.
- */
+/** Handles `/healthz`, `/readyz` and `/metrics`. */
 export async function handleOps(
-  { whyNotReady, metrics }: OpsParts,
+  { whyNotReady, metrics, checkAdmin }: OpsParts,
   path: string,
   request: IncomingMessage,
   response: ServerResponse,
-  checkAdmin: () => void,
 ): Promise<void> {
   requireMethod(request, 'GET')
   if (path === '/healthz') {
@@ -36,7 +34,7 @@ export async function handleOps(
       reason,
     })
   }
-  checkAdmin()
+  checkAdmin(request)
   const body = metrics()
   response.writeHead(200, {
     ...SECURITY_HEADERS,

@@ -1,7 +1,7 @@
 import type { NewEvent } from '../new-event.ts'
 import { type Reason, TEXT_NAMES } from '../record.ts'
 import type { Database } from './database.ts'
-import { type NewRequest, requestRow } from './new-request.ts'
+import type { NewRequest } from './new-request.ts'
 import type { Persons } from './persons.ts'
 import { isSameContent } from './same-content.ts'
 import { EVENT_COLUMNS } from './schema.ts'
@@ -68,7 +68,7 @@ function valuesOf(event: NewEvent, reason: Reason | null, person: string | null)
     person,
     event.receivedAtMs,
     event.timestampMs,
-    event.requestId === undefined ? null : Number(event.requestId),
+    event.requestId ?? null,
     event.body,
     event.sent === undefined ? null : JSON.stringify(event.sent),
     list(event.warnings),
@@ -83,11 +83,10 @@ function list(values: readonly unknown[] | undefined): string | null {
 
 export function writeRequests(database: Database, requests: readonly NewRequest[]): void {
   for (const request of requests) {
-    const row = requestRow(request)
-    const columns = Object.keys(row)
+    const columns = Object.keys(request)
     database.runText(
       `INSERT OR IGNORE INTO request (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`,
-      ...Object.values(row),
+      ...(Object.values(request) as SqlValue[]),
     )
   }
 }

@@ -1,7 +1,7 @@
 import { chmodSync, closeSync, openSync, readSync, statSync } from 'node:fs'
 import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } from '@photostructure/sqlite'
 import { ConfigError } from '../config/config-error.ts'
-import { MIGRATE, SCHEMA, SCHEMA_VERSION } from './schema.ts'
+import { SCHEMA, SCHEMA_VERSION } from './schema.ts'
 import type { Sql, SqlValue } from './sql.ts'
 
 export const MEMORY = ':memory:'
@@ -57,14 +57,13 @@ export class Database {
     const { user_version: found } = this.get<{ user_version: number }>('PRAGMA user_version') ?? {
       user_version: 0,
     }
-    const migration = found === SCHEMA_VERSION ? '' : found === 0 ? SCHEMA : MIGRATE[found]
-    if (migration === undefined) {
+    if (found !== 0 && found !== SCHEMA_VERSION) {
       throw new ConfigError(
         `its tables are of version ${found}, and this collector knows version ${SCHEMA_VERSION}: use another file`,
       )
     }
     // Written in any case: it takes the lock, and makes the write-ahead log.
-    this.transaction(() => this.exec(`${migration}; PRAGMA user_version = ${SCHEMA_VERSION}`))
+    this.transaction(() => this.exec(`${found === 0 ? SCHEMA : ''}; PRAGMA user_version = ${SCHEMA_VERSION}`))
   }
 
   /** Tells the file and its log from others at the same paths. What is written to a file that was removed is lost. */

@@ -25,10 +25,10 @@ export interface ShownProblem {
 export interface RequestSummary
   extends Omit<
     NewRequest,
-    'atMs' | 'events' | 'accepted' | 'repeated' | 'problem' | 'headers' | 'body' | 'bodyIsCut' | 'answer'
+    'id' | 'at' | 'events' | 'accepted' | 'repeated' | 'problem' | 'headers' | 'body' | 'bodyIsCut' | 'answer'
   > {
+  id: string
   at: string
-  code: string | null
   events: { total: number; accepted: number; rejected: number; repeated: number }
   problem: ShownProblem | null
 }
@@ -37,7 +37,10 @@ export interface RequestsPage extends Page {
   requests: RequestSummary[]
 }
 
-export interface RequestDetail extends RequestSummary, Pick<NewRequest, 'headers' | 'body' | 'bodyIsCut'> {
+export interface RequestDetail extends RequestSummary {
+  headers: Record<string, string>
+  body: string | null
+  bodyIsCut: boolean
   /** The body of the response; null if there was none, or if it is not known. */
   answer: string | null
   eventList: EventSummary[]

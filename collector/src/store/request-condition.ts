@@ -4,24 +4,19 @@ import type { Sql } from './sql.ts'
 
 /** Columns by the name of the search field. */
 const TEXTS: Readonly<Record<string, string>> = {
-  method: 'method',
-  path: 'path',
-  code: 'code',
-  source: 'source',
-  address: 'address',
-  agent: 'agent',
-  library: 'library',
-  type: 'content_type',
-  fault: 'fault',
+  ...{ method: 'method', path: 'path', code: 'code', source: 'source', address: 'address', fault: 'fault' },
+  ...{ agent: 'userAgent', library: 'library', type: 'contentType' },
 }
 const NUMBERS: Readonly<Record<string, string>> = {
-  status: 'status',
-  bytes: 'body_bytes',
-  duration: 'duration',
-  retries: 'retries',
-  events: 'events',
+  ...{
+    status: 'status',
+    bytes: 'bodyBytes',
+    duration: 'durationMs',
+    retries: 'retryCount',
+    events: 'events',
+  },
 }
-const SEARCHED = ['path', 'code', 'source', 'address', 'agent', 'library', 'problem', 'body']
+const SEARCHED = ['path', 'code', 'source', 'address', 'userAgent', 'library', 'problem', 'body']
 
 /** @throws SearchSyntaxError when the search has an invalid value for a field. */
 export function requestCondition(search: Search, nowMs: number): Sql {

@@ -1,10 +1,7 @@
 import { TEXT_FIELDS, type TextField } from '../record.ts'
 
 /** Stored in the pragma `user_version`. Versions up to 4 were of files without an `application_id`. */
-export const SCHEMA_VERSION = 5
-
-/** For each earlier version, the statements that lead to `SCHEMA_VERSION`. */
-export const MIGRATE: Readonly<Record<number, string>> = {}
+export const SCHEMA_VERSION = 6
 
 export type TextColumn = (typeof TEXT_FIELDS)[TextField]['column']
 export const TEXT_COLUMNS: readonly TextColumn[] = Object.values(TEXT_FIELDS).map(({ column }) => column)
@@ -92,14 +89,14 @@ CREATE TABLE request (
   code TEXT,
   source TEXT,
   address TEXT NOT NULL,
-  agent TEXT,
+  userAgent TEXT,
   library TEXT,
-  content_type TEXT,
-  encoding TEXT,
-  body_bytes INTEGER NOT NULL,
-  inflated_bytes INTEGER NOT NULL,
-  duration REAL NOT NULL,
-  retries INTEGER,
+  contentType TEXT,
+  contentEncoding TEXT,
+  bodyBytes INTEGER NOT NULL,
+  inflatedBytes INTEGER NOT NULL,
+  durationMs REAL NOT NULL,
+  retryCount INTEGER,
   events INTEGER NOT NULL,
   accepted INTEGER NOT NULL,
   repeated INTEGER NOT NULL,
@@ -107,7 +104,7 @@ CREATE TABLE request (
   fault TEXT,
   headers TEXT NOT NULL,
   body TEXT,
-  is_cut INTEGER NOT NULL,
+  bodyIsCut INTEGER NOT NULL,
   answer TEXT
 );
 CREATE INDEX request_facts ON request (at, status, code);

@@ -125,9 +125,8 @@ export class Store {
     return this.#lastSeq
   }
 
-  nextRequestId(): string {
-    this.#lastRequestId++
-    return String(this.#lastRequestId)
+  nextRequestId(): number {
+    return ++this.#lastRequestId
   }
 
   /**
@@ -271,7 +270,7 @@ export class Store {
     const cutTo = this.#lastRequestId - BODIES_KEPT
     if (cutTo - this.#lastCutRequestId < BODIES_KEPT / 10) return
     database.run(
-      sql`UPDATE request SET body = substr(body, 1, ${OLD_BODY_CHARACTERS}), is_cut = 1
+      sql`UPDATE request SET body = substr(body, 1, ${OLD_BODY_CHARACTERS}), bodyIsCut = 1
           WHERE id BETWEEN ${this.#lastCutRequestId} AND ${cutTo} AND length(body) > ${OLD_BODY_CHARACTERS}`,
     )
     this.#lastCutRequestId = cutTo

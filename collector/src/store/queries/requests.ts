@@ -1,7 +1,7 @@
 import type { RequestProblem } from '../../record.ts'
 import type { Search } from '../../search/syntax.ts'
 import { numberOf } from '../cursor.ts'
-import type { requestRow } from '../new-request.ts'
+import type { NewRequest } from '../new-request.ts'
 import type { RequestDetail, RequestSummary, RequestsPage } from '../query-results.ts'
 import { requestCondition } from '../request-condition.ts'
 import { raw, sql, type TimeRange, within } from '../sql.ts'
@@ -9,11 +9,9 @@ import { storedJson } from '../stored-message.ts'
 import type { QueryContext } from './context.ts'
 import { type EventSearch, type Paging, summariesOf } from './events.ts'
 
-type RequestRow = ReturnType<typeof requestRow>
-
 const EVENTS_SHOWN = 100
 const SUMMARY_COLUMNS = raw(
-  'id, at, method, path, status, code, source, address, agent, library, content_type, encoding, body_bytes, inflated_bytes, duration, retries, events, accepted, repeated, problem, fault',
+  'id, at, method, path, status, code, source, address, userAgent, library, contentType, contentEncoding, bodyBytes, inflatedBytes, durationMs, retryCount, events, accepted, repeated, problem, fault',
 )
 
 /** In the order of their receipt. */
@@ -25,7 +23,7 @@ export function listRequests(
   const start =
     cursor === undefined ? raw('TRUE') : sql`id ${raw(order === 'newest' ? '<' : '>')} ${Number(cursor)}`
   const since = after === undefined ? raw('TRUE') : sql`id > ${Number(after)}`
-  const rows = context.database.all<RequestRow>(
+  const rows = context.database.all<NewRequest>(
     sql`SELECT ${SUMMARY_COLUMNS} FROM request
         WHERE ${start} AND ${since} AND ${within('at', query)} AND ${requestCondition(search, context.nowMs)}
         ORDER BY id ${raw(order === 'newest' ? 'DESC' : 'ASC')} LIMIT ${limit + 1}`,
@@ -38,8 +36,8 @@ export function listRequests(
   }
 }
 
-export function rowOfRequest({ database }: QueryContext, id: string): RequestRow | undefined {
-  return database.get<RequestRow>(sql`SELECT * FROM request WHERE id = ${numberOf(id) ?? 0}`)
+export function rowOfRequest({ database }: QueryContext, id: string): NewRequest | undefined {
+  return database.get<NewRequest>(sql`SELECT * FROM request WHERE id = ${numberOf(id) ?? 0}`)
 }
 
 export function requestDetail(context: QueryContext, id: string): RequestDetail | null {
@@ -53,39 +51,21 @@ export function requestDetail(context: QueryContext, id: string): RequestDetail 
     ...requestSummary(row),
     headers: storedJson<Record<string, string>>(row.headers, {}),
     body: row.body,
-    bodyIsCut: row.is_cut === 1,
+    bodyIsCut: row.bodyIsCut === 1,
     answer: row.answer,
     eventList: summariesOf(context, shown),
     next: found.length > EVENTS_SHOWN ? String(shown.at(-1)) : null,
   }
 }
 
-export function requestSummary(row: RequestRow): RequestSummary {
+export function requestSummary(row: NewRequest): RequestSummary {
+  const { headers: _, body: __, bodyIsCut: ___, answer: ____, accepted, repeated, ...facts } = row
   const problem = storedJson<RequestProblem | null>(row.problem, null)
   return {
+    ...facts,
     id: String(row.id),
     at: new Date(row.at).toISOString(),
-    method: row.method,
-    path: row.path,
-    status: row.status,
-    code: row.code,
-    source: row.source,
-    address: row.address,
-    userAgent: row.agent,
-    library: row.library,
-    contentType: row.content_type,
-    contentEncoding: row.encoding,
-    bodyBytes: row.body_bytes,
-    inflatedBytes: row.inflated_bytes,
-    durationMs: row.duration,
-    retryCount: row.retries,
-    events: {
-      total: row.events,
-      accepted: row.accepted,
-      rejected: row.events - row.accepted - row.repeated,
-      repeated: row.repeated,
-    },
+    events: { total: row.events, accepted, rejected: row.events - accepted - repeated, repeated },
     problem: problem === null ? null : { offset: null, line: null, column: null, ...problem },
-    fault: row.fault,
   }
 }
