@@ -75,8 +75,7 @@ const LAYERS = {
     ['commands'],
     ['plan'],
     ['import'],
-    ['doctor'],
-    ['client.ts', 'settings', 'tail'],
+    ['client.ts', 'settings'],
     ['errors.ts', 'output', 'version.ts'],
   ],
 }

@@ -15,8 +15,6 @@ export interface ClientListener {
   warn(text: string): void
   /** The client will send no request for `waitMs`. `status` contains the last error. */
   pause?(waitMs: number, status: Status): void
-  /** By how much the clock of this machine is ahead of that of the service. Default: a warning above {@link MAX_SKEW_MS}. */
-  clock?(aheadMs: number): void
   /** Whether the requests leave out `sentAt`, by which a service moves the times of events as if this clock were wrong. */
   readonly keepsTimes?: boolean
 }
@@ -54,17 +52,15 @@ export function createClient(settings: AnalyticsSettings, listener: ClientListen
   return analytics
 }
 
-function createHTTPClient({ clock, keepsTimes, warn }: ClientListener): HTTPClient {
+function createHTTPClient({ keepsTimes, warn }: ClientListener): HTTPClient {
   const inner = new NodeHTTPClient()
   let isWarned = false
-  const onClock =
-    clock ??
-    ((aheadMs: number): void => {
-      if (isWarned || Math.abs(aheadMs) <= MAX_SKEW_MS) return
-      isWarned = true
-      const side = aheadMs > 0 ? 'ahead of' : 'behind'
-      warn(`the clock of this machine is ${duration(Math.abs(aheadMs))} ${side} that of the service`)
-    })
+  const compareClocks = (aheadMs: number): void => {
+    if (isWarned || Math.abs(aheadMs) <= MAX_SKEW_MS) return
+    isWarned = true
+    const side = aheadMs > 0 ? 'ahead of' : 'behind'
+    warn(`the clock of this machine is ${duration(Math.abs(aheadMs))} ${side} that of the service`)
+  }
   return {
     async makeRequest(request) {
       const body = keepsTimes === true ? request.body.replace(/,"sentAt":"[^"]*"\}$/, '}') : request.body
@@ -72,7 +68,7 @@ function createHTTPClient({ clock, keepsTimes, warn }: ClientListener): HTTPClie
       const response = await inner.makeRequest({ ...request, body })
       const { date } = response.headers as Record<string, string | undefined>
       const serviceMs = Date.parse(date ?? '')
-      if (!Number.isNaN(serviceMs)) onClock(aheadOf(serviceMs, startMs, Date.now()))
+      if (!Number.isNaN(serviceMs)) compareClocks(aheadOf(serviceMs, startMs, Date.now()))
       return response
     },
   }

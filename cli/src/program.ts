@@ -1,15 +1,12 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { Kind } from 'trackpost'
 import type { CommandContext } from './commands/context.ts'
-import { type DoctorFlags, runDoctor } from './commands/doctor.ts'
 import { type ImportFlags, runImport } from './commands/import.ts'
 import { runSend, type SendFlags } from './commands/send.ts'
-import { runTail, type TailFlags } from './commands/tail.ts'
 import { runTypes, type TypesFlags } from './commands/types.ts'
 import { runVerify, type VerifyFlags } from './commands/verify.ts'
 import { FORMATS } from './import/sniff.ts'
 import { isDateForm } from './import/time.ts'
-import { MAX_LIMIT } from './tail/follow.ts'
 import { version } from './version.ts'
 
 type OnExit = (exitCode: number) => void
@@ -25,9 +22,7 @@ Exit codes: 0 all delivered, 1 some failed, 2 wrong usage (nothing was sent or w
 /** @param onExit Called with the exit code of the command that ran. */
 export function createProgram(context: CommandContext, onExit: OnExit): Command {
   const program = new Command('trackpost')
-    .description(
-      'Send, verify, import and watch tracking events, write their types, and find out why they do not arrive.',
-    )
+    .description('Send tracking events, import files of them, check address and key, and write types.')
     .version(version, '--version', 'print the version')
     .helpOption('-h, --help', 'print this help')
     .helpCommand('help [command]', 'print the help of a command')
@@ -39,10 +34,8 @@ export function createProgram(context: CommandContext, onExit: OnExit): Command 
     .addHelpText('after', EXIT_HELP)
   addSend(program, context, onExit)
   addVerify(program, context, onExit)
-  addDoctor(program, context, onExit)
   addImport(program, context, onExit)
   addTypes(program, context, onExit)
-  addTail(program, context, onExit)
   return program
 }
 
@@ -117,15 +110,6 @@ function addVerify(program: Command, context: CommandContext, onExit: OnExit): v
   addConnection(command)
 }
 
-function addDoctor(program: Command, context: CommandContext, onExit: OnExit): void {
-  const command = program
-    .command('doctor')
-    .description('find out why events do not arrive; sends one test event if a collector is at the address')
-    .option('--admin-token-file <path>', 'file that holds the admin token; or set TRACKPOST_ADMIN_TOKEN')
-    .action(async (flags: DoctorFlags) => onExit(await runDoctor(flags, context)))
-  addConnection(command)
-}
-
 function addImport(program: Command, context: CommandContext, onExit: OnExit): void {
   const command = program
     .command('import')
@@ -185,34 +169,10 @@ function addTypes(program: Command, context: CommandContext, onExit: OnExit): vo
   program
     .command('types')
     .description('write the TypeScript types of a tracking plan')
-    .argument('<plan>', 'a file, - for stdin, a URL, or the address of a collector')
+    .argument('<plan>', 'a file, or - for stdin')
     .option('--out <path>', 'file for the types; default: stdout')
     .option('--check', 'write nothing; exit with code 1 if the file of --out does not match the plan')
-    .option('--admin-token-file <path>', 'file that holds the admin token; or set TRACKPOST_ADMIN_TOKEN')
     .action(async (file: string, flags: TypesFlags) => onExit(await runTypes(file, flags, context)))
-}
-
-function addTail(program: Command, context: CommandContext, onExit: OnExit): void {
-  program
-    .command('tail')
-    .description('print the events that a running collector receives')
-    .argument('[url]', 'address of the collector; default: TRACKPOST_HOST, or http://127.0.0.1:8787')
-    .option(
-      '-s, --search <line>',
-      'only events that match this search line of the collector, such as event:"Signed Up"',
-    )
-    .option(
-      '-n, --last <number>',
-      'first print this many of the existing events',
-      wholeNumber(0, MAX_LIMIT),
-      10,
-    )
-    .option('--count <number>', 'stop after this many events', wholeNumber(1, Number.MAX_SAFE_INTEGER))
-    .option('--admin-token-file <path>', 'file that holds the admin token; or set TRACKPOST_ADMIN_TOKEN')
-    .option('--color', 'use colours even if stdout is not a terminal')
-    .option('--no-color', 'use no colours')
-    .option('--json', 'print whole events, one JSON object per line')
-    .action(async (url: string | undefined, flags: TailFlags) => onExit(await runTail(url, flags, context)))
 }
 
 function collect(value: string, previous: readonly string[] = []): readonly string[] {

@@ -153,6 +153,21 @@ describe('verify', () => {
       expect.stringContaining('cannot be reached\nconnect ECONNREFUSED'),
     ])
   })
+
+  test('says that the clock is off, and names a proxy that the client does not use', async () => {
+    const ahead = await startServer((_request, _ids, response) => {
+      response.setHeader('date', new Date(Date.now() + 3_600_000).toUTCString())
+      return undefined
+    })
+    const clock = await run(['verify'], { env: ahead.env })
+    const env = { ...ahead.env, TRACKPOST_HOST: NOWHERE, HTTPS_PROXY: 'http://127.0.0.1:1' }
+    const proxy = await run(['verify', '--json'], { env })
+
+    expect(clock.stderr).toMatch(
+      /^trackpost: the clock of this machine is (59 min \d+ s|1 h 0 min) behind that of the service\n$/,
+    )
+    expect(JSON.parse(proxy.stdout).hint).toMatch(/ECONNREFUSED.*; HTTPS_PROXY is set, but/)
+  })
 })
 
 describe('settings', () => {
@@ -211,6 +226,12 @@ describe('settings', () => {
       ['--write-key', 'a', '--write-key-file', '/dev/null'],
       {},
       'the flags: expected a write key or a file with one, got both',
+    ],
+    [
+      'a key with quotes',
+      [],
+      { TRACKPOST_WRITE_KEY: '"shop"' },
+      'the environment: the write key has quotes around it: remove them',
     ],
     ['an invalid host', ['--write-key', 'a', '--host', 'example.com'], {}, 'host: '],
     ['a placeholder as the key', [], { TRACKPOST_WRITE_KEY: 'YOUR_WRITE_KEY' }, 'writeKey: '],

@@ -34,12 +34,12 @@ test('the package contains its code and its launcher, but no tests or sources', 
   ])
 })
 
-test('at most 7 packages are installed', () => {
+test('at most 6 packages are installed', () => {
   const { packages } = JSON.parse(
     readFileSync(join(inject('project'), 'node_modules/.package-lock.json'), 'utf8'),
   ) as { packages: Record<string, unknown> }
 
-  expect(Object.keys(packages).length, Object.keys(packages).join(', ')).toBeLessThanOrEqual(7)
+  expect(Object.keys(packages).length, Object.keys(packages).join(', ')).toBeLessThanOrEqual(6)
 })
 
 test('the package includes the licences of the packages in its build', () => {
@@ -117,10 +117,8 @@ test('every flag in the README exists', async () => {
     ['send', 'alias'],
     ['send', 'page'],
     ['verify'],
-    ['doctor'],
     ['import'],
     ['types'],
-    ['tail'],
   ]
   const help = (await Promise.all(commands.map((command) => run([...command, '--help']))))
     .map(({ stdout }) => stdout)
@@ -150,7 +148,7 @@ test('the first commands of the README work against a collector', async () => {
   expect(stderr).toBe('')
   expect(stdout).toContain(`${collector.url}/v1/batch: accepts the write key (200)\n`)
   expect(stdout).toContain('history.ndjson: 1 line: 1 delivered, 0 refused')
-  expect(stdout).toMatch(/track +Signed Up +ada +plan=pro\n.* track +Signed Up +bob\n$/)
+  expect((await collector.events()).map(({ userId }) => userId).sort()).toEqual(['ada', 'bob'])
 })
 
 test('the README commands for sending events work', async () => {

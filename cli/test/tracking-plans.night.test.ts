@@ -70,7 +70,7 @@ test('the steps of the tracking plan guide work, from the catalogue to the compi
   const [url] = /http:\/\/127\.0\.0\.1:\d+/.exec(String(line)) as [string]
   const here = (command: string | undefined): string =>
     (command as string).replaceAll('http://127.0.0.1:8787', url)
-  write('shop.mjs', here(blocks('js')[0]))
+  write('shop.mjs', here(blocks('ts')[0]))
   expect(await run(here(send))).toEqual({ code: 0, stdout: '', stderr: '' })
 
   expect(await run(here(fetchPlan))).toMatchObject({ code: 0, stderr: '' })
@@ -82,12 +82,12 @@ test('the steps of the tracking plan guide work, from the catalogue to the compi
   write('plan.json', plan)
   expect((await run(makeTypes as string)).code).toBe(0)
   expect(readFileSync(join(folder, 'events.ts'), 'utf8')).toBe(types)
-  write('shop.ts', here(blocks('ts')[0]))
+  write('shop.ts', here(blocks('ts')[1]))
   write('tsconfig.json', settings)
   expect(await run(compile as string)).toEqual({ code: 2, stdout: complaint, stderr: '' })
 
   const [checkTypes, checkCode, checkEvents] = (ci as string).trim().split('\n') as [string, string, string]
-  const correct = here(blocks('ts')[0]).replace("'42.50'", '42.5')
+  const correct = here(blocks('ts')[1]).replace("'42.50'", '42.5')
   write('shop.ts', correct)
   for (const command of [checkTypes, checkCode, checkEvents]) {
     expect([command, (await run(command)).code]).toEqual([command, 0])
@@ -101,7 +101,7 @@ test('the steps of the tracking plan guide work, from the catalogue to the compi
     code: 1,
     stderr: expect.stringContaining('events.ts: line 19'),
   })
-  write('shop.mjs', here(blocks('js')[0]).replace('total: 7', 'total: -7'))
+  write('shop.mjs', here(blocks('ts')[0]).replace('total: 7', 'total: -7'))
   write('plan.json', plan)
   await run(here(send))
   expect(await run(checkEvents)).toMatchObject({

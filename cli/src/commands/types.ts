@@ -3,12 +3,10 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { CommandError, EXIT, fileProblem, UsageError } from '../errors.ts'
 import { printable } from '../output/text.ts'
 import { type CommandContext, commandLine } from './context.ts'
-import { readToken } from './tail.ts'
 
 export interface TypesFlags {
   readonly out?: string
   readonly check?: boolean
-  readonly adminTokenFile?: string
 }
 
 /** Resolves with the exit code. */
@@ -16,7 +14,7 @@ export async function runTypes(path: string, flags: TypesFlags, context: Command
   const { out } = flags
   if (flags.check === true && out === undefined)
     throw new UsageError('--check: add --out <path>, the file to check')
-  const { text, events } = await typesOf(path, readToken(flags, context))
+  const { text, events } = await typesOf(path)
   if (out === undefined) {
     context.stdout.write(text)
     return EXIT.delivered
@@ -39,15 +37,12 @@ export async function runTypes(path: string, flags: TypesFlags, context: Command
   return EXIT.delivered
 }
 
-async function typesOf(
-  path: string,
-  adminToken: string | undefined,
-): Promise<{ text: string; events: number }> {
+async function typesOf(path: string): Promise<{ text: string; events: number }> {
   // Loaded only when needed: the code for plans is as large as the rest of the program.
   const { readPlanFile } = await import('../plan/plan-file.ts')
   const { createTypes } = await import('../plan/typescript.ts')
   try {
-    return await createTypes(await readPlanFile(path, adminToken))
+    return await createTypes(await readPlanFile(path))
   } catch (error) {
     if (error instanceof RangeError) throw new UsageError(`${printable(path)}: nested too deeply for a plan`)
     throw error

@@ -1,3 +1,4 @@
+import type { Verification } from 'trackpost'
 import { createClient } from '../client.ts'
 import { EXIT } from '../errors.ts'
 import { printable } from '../output/text.ts'
@@ -8,37 +9,38 @@ export interface VerifyFlags extends ConnectionFlags {
   readonly json?: boolean
 }
 
+const PROXY_NAMES = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'all_proxy']
+
 /** Sends no event. Resolves with the exit code. */
 export async function runVerify(flags: VerifyFlags, context: CommandContext): Promise<number> {
-  const connection = readConnection(flags, context.env)
+  const { stdout, stderr, env } = context
+  const connection = readConnection(flags, env)
   const client = createClient(
     { ...connection, writeKey: requireKey(connection) },
-    { warn: (text) => void context.stderr.write(`trackpost: ${text}\n`) },
+    { warn: (text) => void stderr.write(`trackpost: ${text}\n`) },
   )
   const found = await client.verify()
   await client.closeAndFlush()
-  const { reachable, authorized, status, url, hint } = found
-  const isFine = reachable && authorized === true
-  if (flags.json === true) {
-    const result = {
-      reachable,
-      authorized: authorized ?? null,
-      status: status ?? null,
-      url,
-      hint: hint ?? null,
-    }
-    context.stdout.write(`${JSON.stringify(result)}\n`)
-  } else {
-    const key =
-      authorized === true
-        ? 'accepts the write key'
-        : authorized === false
-          ? 'refuses the write key'
-          : 'does not say whether it accepts the write key'
-    context.stdout.write(
-      `${printable(url)}: ${reachable ? key : 'cannot be reached'}${status === undefined ? '' : ` (${status})`}\n`,
+  const { reachable, authorized = null, status = null, url } = found
+  const proxy = reachable ? undefined : PROXY_NAMES.find((name) => env[name])
+  const notes = found.hint === undefined ? [] : [found.hint]
+  if (proxy !== undefined)
+    notes.push(
+      `${proxy} is set, but the client does not use it: https://github.com/trackpost/trackpost/blob/main/docs/recipes.md#send-events-through-a-proxy`,
     )
-    if (hint !== undefined) context.stdout.write(`${printable(hint)}\n`)
+  if (authorized === true && connection.host === undefined && connection.region !== 'eu')
+    notes.push('for a workspace in the EU, set --region eu: elsewhere, its events get a 200 and never appear')
+  if (flags.json === true) {
+    const hint = notes.length === 0 ? null : notes.join('; ')
+    stdout.write(`${JSON.stringify({ reachable, authorized, status, url, hint })}\n`)
+  } else {
+    stdout.write(`${[`${url}: ${describe(found)}`, ...notes].map(printable).join('\n')}\n`)
   }
-  return isFine ? EXIT.delivered : EXIT.failed
+  return authorized === true ? EXIT.delivered : EXIT.failed
+}
+
+function describe({ reachable, authorized, status }: Verification): string {
+  if (!reachable) return 'cannot be reached'
+  if (authorized === undefined) return `does not say whether it accepts the write key (${status})`
+  return `${authorized ? 'accepts' : 'refuses'} the write key (${status})`
 }

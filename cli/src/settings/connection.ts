@@ -16,54 +16,25 @@ export type Connection = Pick<AnalyticsSettings, 'host' | 'region'> & {
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-interface Layer {
-  readonly source: string
-  readonly writeKey?: string | undefined
-  readonly writeKeyFile?: string | undefined
-  readonly host?: string | undefined
-  readonly region?: string | undefined
-}
-
-/** A connection, and where its parts come from, such as `the environment`; `undefined` for a default. */
-export interface FoundConnection {
-  readonly connection: Connection
-  readonly keyFrom: string | undefined
-  readonly placeFrom: string | undefined
-}
-
-/** As {@link findConnection}. @throws UsageError */
-export function readConnection(flags: ConnectionFlags, env: Environment): Connection {
-  return findConnection(flags, env).connection
-}
-
 /**
  * Reads each setting from the flags or, if they do not have it, from the environment. `host` and `region` belong together: both are
  * taken from the first of these that has one of them.
  *
  * @throws UsageError when a file that was named cannot be read, or when a setting is invalid or contradicts another.
  */
-export function findConnection(flags: ConnectionFlags, env: Environment): FoundConnection {
-  const layers: Layer[] = [
-    { source: 'the flags', ...flags },
-    {
-      source: 'the environment',
-      writeKey: env['TRACKPOST_WRITE_KEY'] || undefined,
-      writeKeyFile: env['TRACKPOST_WRITE_KEY_FILE'] || undefined,
-      host: env['TRACKPOST_HOST'] || undefined,
-      region: env['TRACKPOST_REGION'] || undefined,
-    },
-  ]
-  const place = layers.find(({ host, region }) => host !== undefined || region !== undefined)
-  const region = place?.region
+export function readConnection(flags: ConnectionFlags, env: Environment): Connection {
+  const variable = (name: string): string | undefined => env[`TRACKPOST_${name}`] || undefined
+  const { host, region } =
+    (flags.host ?? flags.region) === undefined
+      ? { host: variable('HOST'), region: variable('REGION') }
+      : flags
   if (region !== undefined && region !== 'default' && region !== 'eu') {
     throw new UsageError(`region: expected default or eu, got ${printable(region)}`)
   }
-  const key = layers.find(({ writeKey, writeKeyFile }) => (writeKey ?? writeKeyFile) !== undefined)
-  return {
-    connection: { writeKey: key && keyOf(key), host: place?.host, region },
-    keyFrom: key?.source,
-    placeFrom: place?.source,
-  }
+  const writeKey =
+    keyOf('the flags', flags.writeKey, flags.writeKeyFile) ??
+    keyOf('the environment', variable('WRITE_KEY'), variable('WRITE_KEY_FILE'))
+  return { writeKey, host, region }
 }
 
 /** @throws UsageError when no source has a write key. */
@@ -72,12 +43,14 @@ export function requireKey({ writeKey }: Connection): string {
   throw new UsageError('no write key: use --write-key-file <path>, or set TRACKPOST_WRITE_KEY')
 }
 
-function keyOf({ source, writeKey, writeKeyFile }: Layer): string {
-  if (writeKey !== undefined && writeKeyFile !== undefined) {
+function keyOf(source: string, key: string | undefined, path: string | undefined): string | undefined {
+  if (key !== undefined && path !== undefined) {
     throw new UsageError(`${source}: expected a write key or a file with one, got both`)
   }
-  if (writeKey !== undefined) return writeKey
-  const path = writeKeyFile as string
+  // As in a file of variables that Docker reads.
+  if (key !== undefined && /^(["']).*\1$/.test(key))
+    throw new UsageError(`${source}: the write key has quotes around it: remove them`)
+  if (path === undefined) return key
   const text = readTextFile(path, 'write key file').trim()
   if (text === '') throw new UsageError(`write key file ${printable(path)}: it is empty`)
   return text
