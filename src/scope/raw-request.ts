@@ -1,11 +1,9 @@
-import type { ReadHeader } from './forwarded.ts'
+/** Takes a name in lower case. Joins several lines of one header with commas. */
+type ReadHeader = (name: string) => string | undefined
 
-export interface RawRequest {
-  readonly url?: unknown
-  /** In Express, the URL before a router has removed its prefix. */
-  readonly originalUrl?: unknown
+interface RawRequest {
   readonly headers?: unknown
-  readonly socket?: { readonly remoteAddress?: unknown; readonly encrypted?: unknown } | null
+  readonly socket?: { readonly remoteAddress?: unknown } | null
 }
 
 /** Fastify and Hono wrap the original request; Express and NestJS do not. */

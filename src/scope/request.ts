@@ -4,7 +4,6 @@ import { unknownOption } from '../settings/names.ts'
 import { readAddress } from './address.ts'
 import { readForwarded } from './forwarded.ts'
 import { readLocale } from './locale.ts'
-import { readPage } from './page.ts'
 import { headerReader, rawRequest } from './raw-request.ts'
 
 /**
@@ -12,8 +11,6 @@ import { headerReader, rawRequest } from './raw-request.ts'
  * Cloudflare Workers and Hono (`c.req.raw`).
  */
 export interface AnyRequest {
-  /** The absolute URL of a Fetch `Request`; otherwise the target of the request line. */
-  readonly url?: string | undefined
   /** A `Headers` object, or a plain object with names in lower case. */
   readonly headers: object
 }
@@ -21,8 +18,8 @@ export interface AnyRequest {
 /** Options of {@link requestScope}. */
 export interface RequestScopeOptions {
   /**
-   * How many proxies are between the client and this program, at most 100: their `X-Forwarded-For`, `X-Forwarded-Proto` and
-   * `X-Forwarded-Host` are trusted. Default: `false`: these headers have no effect, because clients can forge them.
+   * How many proxies are between the client and this program: their `X-Forwarded-For` is trusted. Default: `false`: the header has
+   * no effect, because clients can forge it.
    */
   trustProxy?: false | number | undefined
   /**
@@ -34,7 +31,7 @@ export interface RequestScopeOptions {
 
 /** The client of a request, as its headers describe it: a {@link Scope} with a `context`. Missing facts are left out. */
 export interface RequestScope extends Scope {
-  /** `ip`, `userAgent`, `locale`, and `page` with `url`, `path`, `referrer` and `search`. */
+  /** `ip`, `userAgent` and `locale`. */
   context: {
     /** IP address of the client, without port. IPv6 in its canonical form. */
     ip?: string
@@ -42,18 +39,14 @@ export interface RequestScope extends Scope {
     userAgent?: string
     /** The language that `Accept-Language` prefers, for example `de-CH`. */
     locale?: string
-    /** The URL of the request and its referrer; each part has up to 2,048 characters. */
-    page?: { url?: string; path?: string; referrer?: string; search?: string }
   }
 }
 
 const OPTIONS = ['trustProxy', 'ip'] as const satisfies readonly (keyof RequestScopeOptions)[]
 const MAX_USER_AGENT = 1_024
-const MAX_PROXIES = 100
 
 /**
- * Reads the IP address, the user agent, the language and the page of a request. Never throws because of the content of a
- * request. Limits the length of each part, so that no event becomes too large.
+ * Reads the IP address, the user agent and the language of a request. Never throws because of the content of a request.
  *
  * @throws TypeError for an unknown option, and for an invalid `trustProxy`.
  * @example
@@ -67,14 +60,12 @@ export function requestScope(request: AnyRequest, options: RequestScopeOptions =
     const raw = rawRequest(request)
     const header = headerReader(raw.headers)
     const peer = readAddress(ip ?? raw.socket?.remoteAddress)
-    const client = readForwarded(peer, header, trusted)
+    const address = readForwarded(peer, header('x-forwarded-for'), trusted)
     const userAgent = header('user-agent')?.slice(0, MAX_USER_AGENT)
     const locale = readLocale(header('accept-language'))
-    const page = readPage(raw, header, client)
-    if (client.ip !== undefined) context.ip = client.ip
+    if (address !== undefined) context.ip = address
     if (userAgent) context.userAgent = userAgent
     if (locale !== undefined) context.locale = locale
-    if (page !== undefined) context.page = page
   } catch {
     // An object that throws when it is read is not a request. `context` stays empty, because a part alone may mislead.
   }
@@ -83,11 +74,9 @@ export function requestScope(request: AnyRequest, options: RequestScopeOptions =
 
 function readTrust(trust: RequestScopeOptions['trustProxy'] = false): number {
   if (trust === false) return 0
-  if (Number.isInteger(trust) && trust >= 0 && trust <= MAX_PROXIES) return trust
+  if (Number.isInteger(trust) && trust >= 0) return trust
   const got = typeof trust === 'object' ? describe(trust) : String(trust)
-  throw new TypeError(
-    `trustProxy: expected false or a number of proxies from 0 to ${MAX_PROXIES}, got ${got}`,
-  )
+  throw new TypeError(`trustProxy: expected false or a number of proxies, got ${got}`)
 }
 
 /**

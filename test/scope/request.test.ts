@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
-import http2 from 'node:http2'
 import { connect } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { type RequestScopeOptions, requestScope } from '../../src/scope.ts'
@@ -23,32 +22,25 @@ async function receive<Value>(bytes: string, read: (request: IncomingMessage) =>
   return value
 }
 
-function get(target: string, ...headers: string[]): string {
-  return [`GET ${target} HTTP/1.1`, 'Host: shop.example', 'Connection: close', ...headers, '', ''].join(
-    '\r\n',
-  )
+function get(...headers: string[]): string {
+  return ['GET / HTTP/1.1', 'Host: shop.example', 'Connection: close', ...headers, '', ''].join('\r\n')
 }
 
-function node(headers: Record<string, string | string[]>, remoteAddress = '10.0.0.7', encrypted = false) {
-  return { url: '/', headers, socket: { remoteAddress, encrypted } }
+function node(headers: Record<string, string | string[]>, remoteAddress = '10.0.0.7') {
+  return { headers, socket: { remoteAddress } }
 }
 
 const FORGED = [
   'X-Forwarded-For: 198.51.100.66',
-  'X-Forwarded-Proto: gopher',
-  'X-Forwarded-Proto: https',
-  'X-Forwarded-Host: evil.example',
   'Forwarded: for=198.51.100.66;proto=https;host=evil.example',
   'X-Real-IP: 198.51.100.66',
 ]
 
 describe('a request of node:http', () => {
-  test('gives address, user agent, language, URL and path', async () => {
+  test('gives address, user agent and language', async () => {
     const bytes = get(
-      '/products/caf%C3%A9?size=l&utm_source=news',
       'User-Agent: Mozilla/5.0 (X11; Linux x86_64)',
       'Accept-Language: fr;q=0.7, de-ch, *;q=0.1',
-      'Referer: https://ada:secret@search.example/find?q=coffee#top',
     )
 
     expect(await receive(bytes, (request) => requestScope(request))).toEqual({
@@ -56,88 +48,26 @@ describe('a request of node:http', () => {
         ip: '127.0.0.1',
         userAgent: 'Mozilla/5.0 (X11; Linux x86_64)',
         locale: 'de-CH',
-        page: {
-          url: 'http://shop.example/products/caf%C3%A9?size=l&utm_source=news',
-          path: '/products/caf%C3%A9',
-          search: '?size=l&utm_source=news',
-          referrer: 'https://search.example/find?q=coffee',
-        },
       },
     })
   })
 
   test('ignores forged headers by default', async () => {
-    const honest = await receive(get('/a'), (request) => requestScope(request))
+    const honest = await receive(get(), (request) => requestScope(request))
 
-    expect(await receive(get('/a', ...FORGED), (request) => requestScope(request))).toEqual(honest)
-    expect(
-      await receive(get('/a', ...FORGED), (request) => requestScope(request, { trustProxy: false })),
-    ).toEqual(honest)
+    expect(await receive(get(...FORGED), (request) => requestScope(request))).toEqual(honest)
+    expect(await receive(get(...FORGED), (request) => requestScope(request, { trustProxy: false }))).toEqual(
+      honest,
+    )
   })
 
   test('joins several lines of X-Forwarded-For', async () => {
-    const bytes = get('/', 'X-Forwarded-For: 192.0.2.1', 'x-forwarded-for: 192.0.2.2, 192.0.2.3')
+    const bytes = get('X-Forwarded-For: 192.0.2.1', 'x-forwarded-for: 192.0.2.2, 192.0.2.3')
     const ips = await receive(bytes, (request) =>
       [0, 1, 2, 3, 4].map((trustProxy) => requestScope(request, { trustProxy }).context.ip),
     )
 
     expect(ips).toEqual(['127.0.0.1', '192.0.2.3', '192.0.2.2', '192.0.2.1', '192.0.2.1'])
-  })
-
-  test.each([
-    ['a path that looks like another host', '//evil.example/a?b', 'http://shop.example//evil.example/a?b'],
-    ['a whole URL', 'http://evil.example/a?b', 'http://shop.example/a?b'],
-    ['a fragment, which no client sends', '/a?b#c', 'http://shop.example/a?b'],
-  ])('takes the host from the Host header, never from the path: %s', async (_what, target, url) => {
-    const { context } = await receive(get(target), (request) => requestScope(request))
-
-    expect(context.page?.url).toBe(url)
-  })
-
-  test('gives the original path when routers of Express have changed the url', () => {
-    const request = { ...node({ host: 'shop.example' }), url: '/7', originalUrl: '/orders/7' }
-
-    expect(requestScope(request).context.page?.path).toBe('/orders/7')
-  })
-
-  test.each(['', 'shop.example/evil', 'ada@evil.example', 'a b', '[::1', 'x'.repeat(300)])(
-    'with %j as its host gives no url, but a path',
-    (host) => {
-      expect(requestScope({ ...node({ host }), url: '/a?b' }).context.page).toEqual({
-        path: '/a',
-        search: '?b',
-      })
-    },
-  )
-
-  test('shows TLS and IPv6 in the url', () => {
-    const request = node({ host: '[2001:db8::7]:8443' }, '::ffff:192.0.2.9', true)
-
-    expect(requestScope(request).context).toEqual({
-      ip: '192.0.2.9',
-      page: { url: 'https://[2001:db8::7]:8443/', path: '/' },
-    })
-  })
-
-  test('over HTTP/2 gives the url from :authority instead of the Host header', async () => {
-    const server = http2.createServer()
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const authority = `localhost:${(server.address() as { port: number }).port}`
-    const client = http2.connect(`http://${authority}`)
-    const scope = once(server, 'request').then(([request, response]) => {
-      response.end()
-      return requestScope(request)
-    })
-
-    client.request({ ':path': '/a?b' }).resume()
-
-    expect((await scope).context).toEqual({
-      ip: '127.0.0.1',
-      page: { url: `http://${authority}/a?b`, path: '/a', search: '?b' },
-    })
-    client.close()
-    server.close()
   })
 })
 
@@ -176,27 +106,7 @@ describe('behind trusted proxies', () => {
     expect(requestScope(node(headers), { trustProxy: 1 }).context.ip).toBeUndefined()
   })
 
-  test('protocol and host come from the outermost trusted proxy, not from the client', () => {
-    const headers = {
-      host: 'internal',
-      'x-forwarded-for': '203.0.113.66, 198.51.100.9',
-      'x-forwarded-proto': 'https, http',
-      'x-forwarded-host': 'evil.example, shop.example',
-    }
-
-    expect(requestScope(node(headers), { trustProxy: 1 }).context.page?.url).toBe('http://shop.example/')
-    expect(requestScope(node(headers), { trustProxy: 2 }).context.page?.url).toBe('https://evil.example/')
-    const replaced = { ...headers, 'x-forwarded-proto': 'HTTPS', 'x-forwarded-host': 'shop.example' }
-    expect(requestScope(node(replaced), { trustProxy: 2 }).context.page?.url).toBe('https://shop.example/')
-  })
-
-  test.each(['gopher', 'javascript', ''])('%j is not a protocol', (protocol) => {
-    const headers = { host: 'shop.example', 'x-forwarded-proto': protocol, 'x-forwarded-host': 'a/../b' }
-
-    expect(requestScope(node(headers), { trustProxy: 1 }).context.page?.url).toBe('http://shop.example/')
-  })
-
-  test.each<unknown>([true, -1, 1.5, 101, Number.NaN, 'loopback', ['10.0.0.0/8'], {}])(
+  test.each<unknown>([true, -1, 1.5, Number.NaN, 'loopback', ['10.0.0.0/8'], {}])(
     'trustProxy: %j throws an error that lists the valid values',
     (trustProxy) => {
       expect(() => requestScope(node({}), { trustProxy } as never)).toThrow(/^trustProxy: expected .* got /)
@@ -220,43 +130,32 @@ describe('a Fetch request', () => {
     new Request('https://shop.example/a?b#c', { headers })
 
   test('has no address, unless the option ip supplies one', () => {
-    const page = { url: 'https://shop.example/a?b', path: '/a', search: '?b' }
-
-    expect(requestScope(request()).context).toEqual({ page })
-    expect(requestScope(request(), { ip: '2001:DB8::7' }).context).toEqual({ ip: '2001:db8::7', page })
+    expect(requestScope(request()).context).toEqual({})
+    expect(requestScope(request(), { ip: '2001:DB8::7' }).context).toEqual({ ip: '2001:db8::7' })
   })
 
   test('ignores forged headers by default', () => {
-    const forged = {
-      'x-forwarded-for': '203.0.113.66',
-      'x-forwarded-host': 'evil.example',
-      forwarded: 'for=1.2.3.4',
-    }
+    const forged = { 'x-forwarded-for': '203.0.113.66', forwarded: 'for=1.2.3.4' }
 
     expect(requestScope(request(forged))).toEqual(requestScope(request()))
   })
 
-  test('gets, behind one proxy, address, host and protocol from the proxy', () => {
+  test('gets, behind one proxy, its address from the proxy', () => {
     const headers = {
       'x-forwarded-for': '203.0.113.66, 198.51.100.9',
-      'x-forwarded-proto': 'https',
-      'x-forwarded-host': 'www.shop.example',
       'user-agent': 'curl/8',
       'accept-language': 'en',
-      referer: 'https://search.example/',
     }
-    const { context } = requestScope(new Request('http://10.0.0.7:3000/a', { headers }), { trustProxy: 1 })
 
-    expect(context).toEqual({
+    expect(requestScope(request(headers), { trustProxy: 1 }).context).toEqual({
       ip: '198.51.100.9',
       userAgent: 'curl/8',
       locale: 'en',
-      page: { url: 'https://www.shop.example/a', path: '/a', referrer: 'https://search.example/' },
     })
   })
 
   test('is found inside another object, as in Hono and Fastify', () => {
-    expect(requestScope({ raw: request(), headers: {}, url: '/x' } as never)).toEqual(requestScope(request()))
+    expect(requestScope({ raw: request(), headers: {} } as never)).toEqual(requestScope(request()))
   })
 })
 
@@ -281,19 +180,14 @@ describe('hostile requests', () => {
         },
       },
     },
-    'headers that are numbers': { url: 7, headers: { host: 7, 'user-agent': {}, referer: 1n }, socket: 'x' },
+    'headers of other types': { headers: { 'user-agent': {}, 'accept-language': 1n }, socket: 'x' },
     'a socket that throws': {
-      url: '/',
       headers: {},
       get socket() {
         throw new Error('non')
       },
     },
-    'an asterisk': { url: '*', headers: {} },
-    'a url that cannot be parsed': {
-      url: 'http://[',
-      headers: { referer: 'http://[', 'accept-language': ';;q=,' },
-    },
+    'a language that is none': { headers: { 'accept-language': ';;q=,' } },
   }
 
   test.each(Object.entries(hostile))('%s: no error and no values', (_what, request) => {
@@ -303,16 +197,13 @@ describe('hostile requests', () => {
   test('long headers are cut, and the last entry of X-Forwarded-For counts', async () => {
     const filler = '203.0.113.66, '.repeat(5_000)
     const bytes = get(
-      `/${'a'.repeat(9_000)}?${'b'.repeat(7_000)}`,
       `User-Agent: ${'u'.repeat(60_000)}`,
-      `Referer: https://search.example/${'r'.repeat(30_000)}`,
       `Accept-Language: ${'de,'.repeat(9_000)}`,
       `X-Forwarded-For: ${filler}198.51.100.9`,
     )
     const { context } = await receive(bytes, (request) => requestScope(request, { trustProxy: 1 }))
 
     expect(context.ip).toBe('198.51.100.9')
-    expect(JSON.stringify(context).length).toBeLessThan(11_000)
     expect(context.userAgent).toHaveLength(1_024)
     expect(context.locale).toBe('de')
   })
@@ -321,7 +212,6 @@ describe('hostile requests', () => {
     ['a chain of commas', { 'x-forwarded-for': ','.repeat(1_000_000) }],
     ['white space', { 'accept-language': ' '.repeat(1_000_000), 'x-forwarded-for': ' '.repeat(1_000_000) }],
     ['a language without an end', { 'accept-language': 'a-'.repeat(500_000) }],
-    ['a host without an end', { host: 'a.'.repeat(500_000) }],
   ])('S22: %s takes no longer than reading it a few times', (_what, headers) => {
     const cpuOf = (work: () => void): number => {
       const before = process.cpuUsage()

@@ -17,8 +17,7 @@ export default {
     const analytics = analyticsOf(ctx)
     analytics.on('track', () => seen.push(['listener', currentScope()?.userId]))
     const ip = request.headers.get('CF-Connecting-IP')
-    const options = { ip, trustProxy: ['10.0.0.0/8', '2001:db8::/32'] }
-    return runWithScope(requestScope(request, options), () =>
+    return runWithScope(requestScope(request, { ip }), () =>
       runWithScope({ userId: request.headers.get('X-User-Id') }, () => handle(request, analytics)),
     )
   },
