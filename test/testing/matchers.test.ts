@@ -154,28 +154,6 @@ describe('the message of a failed matcher', () => {
   })
 })
 
-describe('a field that no message of this kind has is refused, also with not', () => {
-  test.each([
-    [
-      () => expect(createShop()).not.toHaveTracked('Order Completed', { usrId: 'zoe' } as never),
-      'track',
-      'usrId',
-    ],
-    [
-      () => expect(createShop()).toHaveTrackedTimes('Signed Up', 0, { traits: {} } as never),
-      'track',
-      'traits',
-    ],
-    [() => expect(createShop()).not.toHaveIdentified({ trait: {} } as never), 'identify', 'trait'],
-    [() => expect(createShop()).not.toHavePaged({ constructor: Object } as never), 'page', 'constructor'],
-    [() => expect(createShop()).not.toHaveFailed('Signed Up', { status: 400 } as never), 'track', 'status'],
-  ])('%s', (check, kind, field) => {
-    expect(check).toThrow(
-      `no ${kind} message has the field "${field}"; there are type, messageId, timestamp, userId, anonymousId`,
-    )
-  })
-})
-
 describe('toHaveFailed', () => {
   async function createRefused() {
     const client = createTestClient<Events>()

@@ -219,23 +219,6 @@ describe('find, last and waitFor', () => {
     await expect(waiting).rejects.toThrow(TypeError)
   })
 
-  test('a field that no message has is refused in a filter, unless a plugin has added it', async () => {
-    const { analytics, find, last } = createTestClient()
-    const fields = 'there are type, messageId, timestamp, userId,'
-
-    expect(() => find({ usrId: 'ada' } as never)).toThrow(`no message has the field "usrId"; ${fields}`)
-    expect(() => last({ usrId: 'ada' } as never)).toThrow(fields)
-    await analytics.register({
-      name: 'p',
-      type: 'before',
-      all: (ctx) => ctx.updateEvent('channel', 'server'),
-    })
-    analytics.track(order(1))
-    await analytics.flush()
-
-    expect(find({ channel: 'server' } as never)).toHaveLength(1)
-  })
-
   test('a value that is not a filter is refused', () => {
     const { find } = createTestClient()
 
