@@ -5,15 +5,7 @@ import type { ContextEvent, Kind } from '../message/types.ts'
 import type { Context } from '../pipeline/context.ts'
 import type { Plugin } from '../pipeline/plugin.ts'
 import { CompatError } from './error.ts'
-import {
-  type AnalyticsNodeOptions,
-  type AxiosLike,
-  type RudderOptions,
-  readOptions,
-  toSettings,
-} from './options.ts'
-
-export type { AnalyticsNodeOptions, AxiosLike, RudderOptions }
+import { type RudderOptions, readOptions, toSettings } from './options.ts'
 
 /** One event in the form of the older libraries. The required fields depend on the call, as in `Analytics`. */
 export interface CompatMessage {
@@ -121,7 +113,7 @@ export class CompatAnalytics {
   /**
    * Makes a client.
    *
-   * @throws SettingsError when the key is missing, an option is invalid, or an option has no counterpart (`axiosConfig`).
+   * @throws SettingsError when the key is missing, or an option is invalid or of axios.
    */
   constructor(writeKey: string, options?: RudderOptions) {
     const given = readOptions(options)

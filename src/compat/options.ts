@@ -1,14 +1,6 @@
 import { SettingsError } from '../errors/errors.ts'
-import type { ByteHTTPClient, HTTPResponse } from '../http/client.ts'
 import { describe, isRecord } from '../message/describe.ts'
 import type { AnalyticsSettings } from '../settings/settings.ts'
-
-/** The members of an axios instance that are used. */
-export interface AxiosLike {
-  /** Posts a body. Resolves with every status, because the `config` contains a `validateStatus` that accepts all. */
-  // biome-ignore lint/suspicious/noExplicitAny: axios declares its own types, and axios is not a dependency of this package
-  post(url: string, body?: any, config?: any): Promise<any>
-}
 
 /** The options of `analytics-node` 6. The settings of Trackpost are accepted too. */
 export interface AnalyticsNodeOptions extends Omit<AnalyticsSettings, 'writeKey' | 'maxQueueSize'> {
@@ -20,19 +12,12 @@ export interface AnalyticsNodeOptions extends Omit<AnalyticsSettings, 'writeKey'
   flushAt?: number | undefined
   /** Retries of a batch. Default: 3. */
   retryCount?: number | undefined
-  /** Longest time for one request: milliseconds, or a string such as `'10s'`. Default: 10,000 ms. */
-  timeout?: number | string | false | undefined
+  /** Longest time for one request. Default: 10,000 ms. */
+  timeout?: number | false | undefined
   /** Maximum bytes of a request body. Default: 460,800. */
   maxQueueSize?: number | undefined
   /** Called with the error of each batch that is lost. With it, `flush()` does not reject. Default: none. */
   errorHandler?: ((error: Error) => unknown) | undefined
-  /**
-   * An axios instance that makes the requests, with its interceptors, agents and proxies, but without its retries. Default:
-   * none.
-   */
-  axiosInstance?: AxiosLike | undefined
-  /** Only `retries` is used: it is the default of `retryCount`. Default: none. */
-  axiosRetryConfig?: { retries?: number; [name: string]: unknown } | undefined
   /** Has no effect, as in `analytics-node`. Set the property `flushed` of the client. */
   flushed?: boolean | undefined
 }
@@ -64,7 +49,9 @@ export function readOptions(given: RudderOptions | null | undefined): RudderOpti
 const MIN_BODY_BYTES = 36_864
 const MAX_BODY_BYTES = 500_000
 
-/** @throws SettingsError for `axiosConfig`, and for an invalid `errorHandler`, `axiosInstance` or `timeout`. */
+const AXIOS = ['axiosConfig', 'axiosInstance', 'axiosRetryConfig']
+
+/** @throws SettingsError for options of axios, and for an invalid `errorHandler`. */
 export function toSettings(writeKey: string, given: RudderOptions, isRudder: boolean): AnalyticsSettings {
   const {
     dataPlaneUrl,
@@ -80,15 +67,11 @@ export function toSettings(writeKey: string, given: RudderOptions, isRudder: boo
     logLevel: _logLevel,
     flushed: _flushed,
     errorHandler,
-    axiosInstance,
-    axiosRetryConfig,
     ...rest
   } = given
-  if ((rest as { axiosConfig?: unknown }).axiosConfig != null) {
-    throw new SettingsError(
-      'axiosConfig',
-      'write axiosInstance: axios.create(axiosConfig), or give an httpClient',
-    )
+  const axios = AXIOS.find((name) => (rest as Record<string, unknown>)[name] != null)
+  if (axios !== undefined) {
+    throw new SettingsError(axios, 'requests are not made by axios; give an httpClient, and maxRetries')
   }
   // The value may be `false`, as in `errorHandler: isProduction && report`.
   if (errorHandler && typeof errorHandler !== 'function')
@@ -101,12 +84,11 @@ export function toSettings(writeKey: string, given: RudderOptions, isRudder: boo
     // 0 also means the default.
     flushAt: Math.max(Number(flushAt), 1) || 20,
     flushInterval: flushInterval || undefined,
-    maxRetries: rest.maxRetries ?? retryCount ?? axiosRetryConfig?.retries,
-    httpRequestTimeout: rest.httpRequestTimeout ?? toMs(timeout),
+    maxRetries: rest.maxRetries ?? retryCount,
+    httpRequestTimeout: rest.httpRequestTimeout ?? (timeout || undefined),
     maxBodyBytes: rest.maxBodyBytes ?? clampBody(maxQueueSize || 1_024 * 450),
     disable: enable === false ? true : rest.disable,
     strict: rest.strict ?? true,
-    httpClient: rest.httpClient ?? (axiosInstance == null ? undefined : axiosClient(axiosInstance)),
   }
   if (!isRudder) return settings
   return {
@@ -119,47 +101,4 @@ export function toSettings(writeKey: string, given: RudderOptions, isRudder: boo
 
 function clampBody(bytes: number): number {
   return Math.min(Math.max(bytes, MIN_BODY_BYTES), MAX_BODY_BYTES)
-}
-
-const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
-
-/** Returns the timeout in milliseconds. Reads the format of the package `ms`, up to hours: `'500'`, `'10s'`, `'2 minutes'`. */
-function toMs(timeout: number | string | false | undefined): number | undefined {
-  if (typeof timeout === 'number') return timeout || undefined
-  if (typeof timeout !== 'string') return undefined
-  const [, digits, word = 'ms'] = /^\s*(\d+(?:\.\d+)?)\s*([a-z]+)?\s*$/i.exec(timeout) ?? []
-  const name = word.toLowerCase()
-  const unit =
-    UNITS[name === 'ms' || name.startsWith('mil') || name.startsWith('msec') ? 'ms' : name.charAt(0)]
-  if (digits !== undefined && unit !== undefined) return Math.round(Number(digits) * unit)
-  throw new SettingsError('timeout', "expected milliseconds, or a text such as '10s'")
-}
-
-/** The client itself handles redirects, statuses and retries, so axios must not. */
-function axiosClient(axios: AxiosLike): ByteHTTPClient {
-  if (typeof axios.post !== 'function')
-    throw new SettingsError(
-      'axiosInstance',
-      `expected an instance of axios, got ${describe(axios)} without post()`,
-    )
-  const asItIs = (data: unknown): unknown => data
-  return {
-    takesBytes: (isCompressed = false) => isCompressed,
-    makeRequest: async ({ url, body, headers, httpRequestTimeout, signal }): Promise<HTTPResponse> => {
-      const response = await axios.post(url, body, {
-        headers,
-        timeout: httpRequestTimeout,
-        signal,
-        maxRedirects: 0,
-        responseType: 'text',
-        validateStatus: () => true,
-        transformRequest: [asItIs],
-        transformResponse: [asItIs],
-        // Turns off axios-retry, which the instance may use.
-        'axios-retry': { retries: 0 },
-      })
-      const { status, statusText, headers: responseHeaders, data } = response
-      return { status, statusText, headers: responseHeaders, text: async () => String(data ?? '') }
-    },
-  }
 }

@@ -145,7 +145,7 @@ async function unreachable() {
 }
 
 async function retried() {
-  const analytics = open('retried', { retryCount: 2, timeout: '10s' })
+  const analytics = open('retried', { retryCount: 2, timeout: 10_000 })
   analytics.flushed = true
   const [error] = await told((callback) => {
     analytics.track({ userId: 'u1', event: 'Later', messageId: 'm-1' }, callback)
