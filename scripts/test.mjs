@@ -114,8 +114,8 @@ const STEPS = {
   spool: { command: vitest('spool/proof'), reports: true, isParallel: true, inRest: true },
   types: { command: ['npm', 'run', '--silent', 'types'], isParallel: true },
   size: { command: ['npm', 'run', '--silent', 'size'] },
-  layers: { command: ['npm', 'run', '--silent', 'layers'] },
-  unused: { command: ['npm', 'run', '--silent', 'unused'] },
+  layers: { command: ['npm', 'run', '--silent', 'layers'], inFull: true },
+  unused: { command: ['npm', 'run', '--silent', 'unused'], inFull: true },
   'bench:guard': { command: ['node', 'bench/guard.mjs'], inFull: true },
   // Not part of `npm test`. The continuous integration runs this command, because the README names it.
   demo: { command: ['npm', 'run', 'demo'], isExtra: true },

@@ -5,7 +5,7 @@
 //   x.night.test.ts  only in the full form
 
 /** `default`, `rest` (what the default form leaves out, without the night) or `full`. Without scripts/test.mjs, it is `full`. */
-export const TIER = process.env.TEST_TIER ?? 'full'
+export const TIER = /** @type {'default' | 'rest' | 'full'} */ (process.env.TEST_TIER ?? 'full')
 
 /** The patterns of the test files of a vitest project that run in this form, in `folder`. */
 export function filesOfTier(folder = 'test', exclude = []) {

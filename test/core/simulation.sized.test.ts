@@ -1,5 +1,6 @@
 /** The real client through the cases of docs/spec.md, section 8, on a virtual clock. With TEST_FULL, each with three seeds. */
 import { describe, expect, test } from 'vitest'
+import { TIER } from '../../scripts/tiers.mjs'
 import { type Report, type Scenario, simulate } from '../support/simulation.ts'
 
 const SEEDS = process.env['TEST_FULL'] === '1' ? [1, 2, 3] : [1]
@@ -29,12 +30,11 @@ async function check({ share = 1, p99, told, further, ...scenario }: Row): Promi
   }
 }
 
-const PLACES: [name: string, concurrency: number][] = [
-  ['four requests at once', 4],
-  ['one at a time', 1],
-]
+const AT_ONCE: [name: string, concurrency: number] = ['four requests at once', 4]
+const ALONE: [name: string, concurrency: number] = ['one at a time', 1]
+const PLACES = { default: [AT_ONCE], rest: [ALONE], full: [AT_ONCE, ALONE] }
 
-describe.each(PLACES)('with %s', (_name, concurrency) => {
+describe.each(PLACES[TIER])('with %s', (_name, concurrency) => {
   test.each<[string, Row]>([
     ['up to two bad events a second, at 20 a second', { rate: 20, seconds: 300, bad: 0.025, p99: 5 }],
     ['up to two bad events a second, at 200 a second', { rate: 200, seconds: 120, bad: 0.01, p99: 5 }],

@@ -10,7 +10,7 @@ import { createAnalytics, trackPurchases } from '../support/create-analytics.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'
 import { silence, status } from '../support/scripted-client.ts'
 
-const RUNS = Number(process.env['PROPERTY_RUNS'] ?? (TIER === 'default' ? 1_000 : 2_000))
+const RUNS = Number(process.env['PROPERTY_RUNS'] ?? (TIER === 'default' ? 500 : 2_000))
 const TYPES = ['before', 'enrichment', 'destination', 'after', 'utility'] as const
 const LOADS = ['none', 'sync', 'async', 'failing', 'rejecting', 'hanging'] as const
 

@@ -212,9 +212,7 @@ describe('F43: malformed values', () => {
     fc.assert(
       fc.property(headers, fc.constantFrom(NOW_MS, 0, -NOW_MS, 8.64e15), (headers, nowMs) => {
         for (const ms of [retryAfterMs(reading(headers), nowMs), statedMs(reading(headers), nowMs)]) {
-          if (ms === undefined) continue
-          expect(ms).toBeGreaterThanOrEqual(0)
-          expect(ms).toBeLessThanOrEqual(300_000)
+          if (ms !== undefined && !(ms >= 0 && ms <= 300_000)) throw new Error(`${ms} ms`)
         }
       }),
       { numRuns: 2_000 },

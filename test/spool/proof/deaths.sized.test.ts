@@ -160,39 +160,39 @@ test('the death of a process loses nothing: SIGKILL, an exception, exit, out of 
   expectAll(Object.keys(DEATHS).map((mode) => `${mode}-1`))
 })
 
-test('a backlog of a month is delivered unchanged', async () => {
-  isDown = true
-  const life = start('burst', 'm', { count: 500 })
-  await until(() => life.stored() === 500)
-  life.child.kill('SIGKILL')
-  await life.ended
-  const month = Date.now() / 1_000 - 31 * 86_400
-  for (const name of filesIn(directory)) utimesSync(join(directory, name), month, month)
-  isDown = false
-
-  const { recovered } = await drain()
-
-  expectAll(idsOf('m', 500))
-  expect(recovered).toBe(500)
-  expect(filesIn(directory)).toEqual([])
-})
-
-test('F94: after eight concurrent processes are killed, two new processes that start together deliver each event once', async () => {
-  isDown = true
-  const lives = Array.from({ length: 8 }, (_, index) => start('burst', `p${index}`, { count: 500 }))
-  await until(() => lives.every((life) => life.stored() === 500))
-  for (const { child } of lives) child.kill('SIGKILL')
-  await Promise.all(lives.map(({ ended }) => ended))
-  isDown = false
-
-  const drained = await Promise.all([drain(), drain()])
-
-  expectAll(lives.flatMap((_, index) => idsOf(`p${index}`, 500)))
-  expect(duplicates).toBe(0)
-  expect(drained[0].recovered + drained[1].recovered).toBe(4_000)
-})
-
 if (TIER !== 'default') {
+  test('a backlog of a month is delivered unchanged', async () => {
+    isDown = true
+    const life = start('burst', 'm', { count: 500 })
+    await until(() => life.stored() === 500)
+    life.child.kill('SIGKILL')
+    await life.ended
+    const month = Date.now() / 1_000 - 31 * 86_400
+    for (const name of filesIn(directory)) utimesSync(join(directory, name), month, month)
+    isDown = false
+
+    const { recovered } = await drain()
+
+    expectAll(idsOf('m', 500))
+    expect(recovered).toBe(500)
+    expect(filesIn(directory)).toEqual([])
+  })
+
+  test('F94: after eight concurrent processes are killed, two new processes that start together deliver each event once', async () => {
+    isDown = true
+    const lives = Array.from({ length: 8 }, (_, index) => start('burst', `p${index}`, { count: 500 }))
+    await until(() => lives.every((life) => life.stored() === 500))
+    for (const { child } of lives) child.kill('SIGKILL')
+    await Promise.all(lives.map(({ ended }) => ended))
+    isDown = false
+
+    const drained = await Promise.all([drain(), drain()])
+
+    expectAll(lives.flatMap((_, index) => idsOf(`p${index}`, 500)))
+    expect(duplicates).toBe(0)
+    expect(drained[0].recovered + drained[1].recovered).toBe(4_000)
+  })
+
   test(`F98: a backlog of ${BACKLOG} events is delivered without loading all of it into memory`, async () => {
     const life = start('burst', 'b', { host: 'none', count: BACKLOG })
     await until(() => life.stored() === BACKLOG)
