@@ -35,7 +35,7 @@ test('an accepted event always has a messageId', async () => {
   expect(kept[0]?.messageId).toMatch(/^collector-/)
 })
 
-test('a front answers 503 with Retry-After when its events cannot be kept', async () => {
+test('F123: a front answers 503 with Retry-After when its events cannot be kept', async () => {
   const faults: unknown[] = []
   const { front } = await open({
     append: () => Promise.reject(new Error('no stream')),

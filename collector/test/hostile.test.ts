@@ -208,7 +208,7 @@ test('64 levels, repeated keys, huge numbers, lone surrogates and __proto__ are 
   expect(({} as { polluted?: unknown }).polluted).toBeUndefined()
 })
 
-test('F110: slow headers get 408 at the header time limit, slow bodies at the body time limit, others get 200', async () => {
+test('S48, F110: slow headers get 408 at the header time limit, slow bodies at the body time limit, others get 200', async () => {
   // Each limit is far below that of the other kind of request, so only its own can have ended the request.
   const ofHeaders = await openCollector({ limits: { headersMs: 2000, requestMs: 600_000 } })
   const ofBodies = await openCollector({ limits: { headersMs: 600, requestMs: 600 } })
@@ -307,7 +307,7 @@ test.each(smuggling)(
   },
 )
 
-test('headers over 16 KB get 431', async () => {
+test('S48: headers over 16 KB get 431', async () => {
   const collector = await openCollector()
 
   const answer = await exchange(
@@ -347,7 +347,7 @@ test('Expect: 100-continue and HTTP/1.0 work', async () => {
   expect(old).toMatch(/^HTTP\/1\.1 200 OK/)
 })
 
-test('no response allows an unknown origin, every response forbids sniffing, and input is returned only as JSON', async () => {
+test('S49: no response allows an unknown origin, every response forbids sniffing, and input is returned only as JSON', async () => {
   const collector = await openCollector()
   const attack = '/<script>alert(1)</script>?type=<script>'
   const headers = { origin: 'https://evil.example' }
@@ -429,7 +429,7 @@ test.runIf(process.platform !== 'win32')(
   },
 )
 
-test('a public address is refused unless it is allowed', async () => {
+test('S46: a public address is refused unless it is allowed', async () => {
   await expect(openCollector({ host: '0.0.0.0' })).rejects.toThrow(
     /TLS proxy in front and use --allow-public/,
   )
@@ -438,7 +438,7 @@ test('a public address is refused unless it is allowed', async () => {
   expect(local.url).toBe(`http://127.0.0.1:${local.port}`)
 })
 
-test('connections over the limit are dropped, and existing ones continue', async () => {
+test('S48: connections over the limit are dropped, and existing ones continue', async () => {
   const collector = await openCollector({ limits: { maxConnections: 2 } })
   const open = () =>
     new Promise<ReturnType<typeof connect>>((resolve) => {

@@ -85,7 +85,7 @@ function forged(header: object, payload: object, secret?: string): string {
   return `${text}.${signature}`
 }
 
-test('an assertion with alg none, with HS256 and the public key as secret, or with a key in its header is refused', async () => {
+test('S06: an assertion with alg none, with HS256 and the public key as secret, or with a key in its header is refused', async () => {
   const collector = await open()
   const claims = {
     iss: 'app',
@@ -127,7 +127,7 @@ test('a token request with another content type gets 415', async () => {
   expect((await postPlain(collector, '/token', {})).status).toBe(415)
 })
 
-test('F115: an assertion can be used only once, even by parallel requests', async () => {
+test('S50, F115: an assertion can be used only once, even by parallel requests', async () => {
   const collector = await open()
   const same = await assertion(collector)
 
@@ -159,7 +159,7 @@ const badHeaders: Array<[what: string, header: (collector: Collector) => string 
   ],
 ]
 
-test.each(badHeaders)('F114: %s gets 401 with WWW-Authenticate', async (_what, header) => {
+test.each(badHeaders)('S47, F114: %s gets 401 with WWW-Authenticate', async (_what, header) => {
   const collector = await open({ config: { ...config, rejectUnknownKeys: true } })
 
   const body = { writeKey: 'shop-key', ...track() }

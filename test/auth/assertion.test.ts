@@ -27,7 +27,7 @@ test('an assertion is signed with RS256 and names client, audience and key', asy
   expect(payload.aud).toBe(CLAIMS.authServer)
 })
 
-test('iat and exp are integers, at most 60 s apart, around the given moment', async () => {
+test('S07: iat and exp are integers, at most 60 s apart, around the given moment', async () => {
   const nowMs = Date.parse('2026-11-20T09:30:00.789Z')
 
   const { iat, exp } = decodeJwt(await createSigner().sign(nowMs)) as { iat: number; exp: number }
@@ -38,7 +38,7 @@ test('iat and exp are integers, at most 60 s apart, around the given moment', as
   expect(exp * 1_000).toBeGreaterThan(nowMs + 50_000)
 })
 
-test('F66: no two of 300 assertions by two signers have the same id, and each id is a UUID', async () => {
+test('S07, F66: no two of 300 assertions by two signers have the same id, and each id is a UUID', async () => {
   const signers = [createSigner(), createSigner()]
 
   const assertions = await Promise.all(
@@ -55,7 +55,7 @@ test('F66: no two of 300 assertions by two signers have the same id, and each id
   expect(decodeProtectedHeader(assertions[0] as string).alg).toBe('RS256')
 })
 
-test('an external signer names its algorithm and its key, and gets the bytes to sign', async () => {
+test('S05: an external signer names its algorithm and its key, and gets the bytes to sign', async () => {
   const key = await importPKCS8(
     generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({
       type: 'pkcs8',

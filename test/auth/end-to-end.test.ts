@@ -162,7 +162,7 @@ test.each([
   },
 )
 
-test('a token server cannot redirect the request, and nothing is sent to the target of the redirect', async () => {
+test('S09: a token server cannot redirect the request, and nothing is sent to the target of the redirect', async () => {
   const elsewhere: string[] = []
   const target = await listen((request, response) => {
     elsewhere.push(request.url ?? '')
@@ -211,7 +211,7 @@ describe('closing a client with access tokens', () => {
   })
 })
 
-test("two clients never use each other's token", async () => {
+test("S10: two clients never use each other's token", async () => {
   const [one, other] = [await start(), await start()]
 
   trackPurchases(one.analytics, 1)
@@ -241,7 +241,7 @@ test.each([
 })
 
 describe('no secret is shown', () => {
-  test('by errors, events, inspection and JSON, whatever the servers answer', async () => {
+  test('S01, S03, S04: by errors, events, inspection and JSON, whatever the servers answer', async () => {
     const { tokens, api, analytics, errors } = await start({}, { flushAt: 1, maxRetries: 0 })
     const seen: unknown[] = [errors]
     for (const name of ['initialize', 'http_request', 'http_response', 'track', 'drained'] as const) {
@@ -286,7 +286,7 @@ describe('no secret is shown', () => {
   })
 })
 
-describe('tokens over plain http', () => {
+describe('S11: tokens over plain http', () => {
   function warningsOf(settings: Partial<AnalyticsSettings>, oauth: Partial<OAuthSettings> = {}): string[] {
     const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
     const oauthSettings = { clientId: CLIENT_ID, clientKey: CLIENT_PEM, keyId: KEY_ID, ...oauth }

@@ -382,7 +382,7 @@ describe('F63: a local clock that is wrong', () => {
     ['30 s ahead', -30_000],
     ['an hour behind', HOUR],
     ['ten years ahead', -10 * 365 * 24 * HOUR],
-  ])('%s is corrected by the Date of a refusal, and stays so', async (_, skewMs) => {
+  ])('F60: %s is corrected by the Date of a refusal, and stays so', async (_, skewMs) => {
     const { server, tokens, clock } = await start()
     const serverMs = (): number => clock.now() + skewMs
     const isRight = (): boolean => Math.abs(server.last.nowMs - serverMs()) < 1_000

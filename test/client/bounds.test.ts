@@ -126,7 +126,7 @@ describe('the queue', () => {
     expect(analytics.stats.failures.queue_full).toBe(60)
   })
 
-  test('F70: of events of 32 KB, exactly those are accepted that fit into maxQueueBytes', async () => {
+  test('S25, F70: of events of 32 KB, exactly those are accepted that fit into maxQueueBytes', async () => {
     const maxQueueBytes = 3_355_443
     const { analytics, client } = createAnalytics({ maxQueueBytes, flushAt: 1_000_000 })
 

@@ -127,7 +127,7 @@ describe('too large', () => {
 describe('limited', () => {
   test.each<Row>([
     [
-      'the events go back where they came from, and one request goes first',
+      'F46: the events go back where they came from, and one request goes first',
       'ab, c, ab 429, c 200, d, ab 200',
       '0 ab, 0 c, 0 ab, 0 d',
     ],
@@ -138,7 +138,7 @@ describe('limited', () => {
       '0 ab, 0 c, 30000 ab',
     ],
     [
-      'without a stated wait, as long as the backoff, which grows',
+      'F47: without a stated wait, as long as the backoff, which grows',
       'a, a 429, +500, a 429, +1000, a 429, +2000',
       '0 a, 500 a, 1500 a, 3500 a',
     ],

@@ -37,13 +37,13 @@ const PLACES = { default: [AT_ONCE], rest: [ALONE], full: [AT_ONCE, ALONE] }
 describe.each(PLACES[TIER])('with %s', (_name, concurrency) => {
   test.each<[string, Row]>([
     ['up to two bad events a second, at 20 a second', { rate: 20, seconds: 300, bad: 0.025, p99: 5 }],
-    ['up to two bad events a second, at 200 a second', { rate: 200, seconds: 120, bad: 0.01, p99: 5 }],
+    ['F140: up to two bad events a second, at 200 a second', { rate: 200, seconds: 120, bad: 0.01, p99: 5 }],
     ['five events a second, one in ten bad', { rate: 5, seconds: 300, bad: 0.1, p99: 12 }],
     [
       'one event a second, one in ten bad',
       { rate: 1, seconds: 900, bad: 0.1, drain: 300, share: 0.99, p99: 30 },
     ],
-    ['400 for 1 %', { rate: 200, seconds: 60, bad: 0.01, badReply: 400, p99: 7 }],
+    ['F142: 400 for 1 %', { rate: 200, seconds: 60, bad: 0.01, badReply: 400, p99: 7 }],
     [
       '400 for two in a batch',
       {
@@ -62,8 +62,8 @@ describe.each(PLACES[TIER])('with %s', (_name, concurrency) => {
       '500 for a hundred in a row',
       { rate: 20, seconds: 120, bad: (index) => index >= 500 && index < 600, p99: 9 },
     ],
-    ['429 from a bucket of 0.5 a second', { rate: 50, seconds: 60, bucket: 0.5, p99: 7 }],
-    ['429 from a bucket of 5 a second', { rate: 50, seconds: 60, bucket: 5, p99: 7 }],
+    ['F143, F49: 429 from a bucket of 0.5 a second', { rate: 50, seconds: 60, bucket: 0.5, p99: 7 }],
+    ['F48: 429 from a bucket of 5 a second', { rate: 50, seconds: 60, bucket: 5, p99: 7 }],
     [
       '429 with a stated wait',
       { rate: 50, seconds: 60, bucket: 1, limitedReply: { status: 429, waitS: 2 }, p99: 7 },
@@ -73,7 +73,7 @@ describe.each(PLACES[TIER])('with %s', (_name, concurrency) => {
     ['half of all requests fail', { rate: 50, seconds: 300, brown: 0.5, drain: 300, share: 0.999 }],
   ])('%s: the good events are delivered', (_, row) => check({ ...row, concurrency }))
 
-  test('an outage costs 8 requests in its first minute, 6 in each later one, and no event', () =>
+  test('F10: an outage costs 8 requests in its first minute, 6 in each later one, and no event', () =>
     check({
       ...{ rate: 20, seconds: 500, concurrency, outages: [[100, 400]], p99: 70 },
       further({ firstMinute, laterMinute }) {
@@ -91,11 +91,11 @@ describe.each(PLACES[TIER])('with %s', (_name, concurrency) => {
     ],
     ['wrong settings from the start', { rate: 20, seconds: 60, outages: [[0, 1_000]], outageReply: 401 }],
     ['wrong settings later', { rate: 20, seconds: 200, outages: [[50, 150]], outageReply: 404 }],
-  ])('who waits is told within 11 s: %s', (_, row) =>
+  ])('F144: who waits is told within 11 s: %s', (_, row) =>
     check({ ...row, ...waits, concurrency, share: 0, told: 11.9 }),
   )
 
-  test('who waits is told within 20 s where the service hangs', () =>
+  test('F144: who waits is told within 20 s where the service hangs', () =>
     check({
       ...{ rate: 20, seconds: 200, concurrency, outages: [[50, 150]], outageReply: 'hang' },
       ...{ ...waits, share: 0, told: 20.9 },
@@ -108,7 +108,7 @@ test('five bad events a second, with four requests at once', () =>
 test('an outage of an hour costs no event that nobody awaits', () =>
   check({ rate: 5, seconds: 3_800, outages: [[100, 3_700]], p99: 70 }))
 
-test('where everything is refused from the start, events end soon and requests are few', () =>
+test('F142: where everything is refused from the start, events end soon and requests are few', () =>
   check({
     ...{ rate: 20, seconds: 120, bad: 1, badReply: 400, share: 0 },
     further({ codes, bad, requests }) {
@@ -117,7 +117,7 @@ test('where everything is refused from the start, events end soon and requests a
     },
   }))
 
-test('bad events, a rate limit and an outage at once leave nothing behind', () =>
+test('F141: bad events, a rate limit and an outage at once leave nothing behind', () =>
   check({
     ...{ rate: 20, seconds: 300, bad: 0.005, outages: [[100, 200]], bucket: 20, ...waits, share: 0.5 },
   }))

@@ -254,7 +254,7 @@ describe('F23: the code of what ends by an answer', () => {
     expect(verdict.error).toBe(verdict.error)
   })
 
-  test('a wait is that of the response, whatever its word; a 2xx states none', () => {
+  test('F50: a wait is that of the response, whatever its word; a 2xx states none', () => {
     const headers = { 'Retry-After': '7' }
     const judged = (status: number) =>
       judge({ status, statusText: '', headers, body: '' }, { url: URL, redact: asIs, sentAtMs: 0 })

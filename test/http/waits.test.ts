@@ -316,7 +316,7 @@ test.each([
   expect(spreadMs(waitMs, random)).toBeCloseTo(spread, 6)
 })
 
-test('F148: of 200 clients with the same wait of 60 s, at most a quarter comes back in any one second', () => {
+test('F33, F148: of 200 clients with the same wait of 60 s, at most a quarter comes back in any one second', () => {
   const seconds = Array.from({ length: 200 }, (_, client) =>
     Math.floor(spreadMs(60_000, client / 200) / 1_000),
   )

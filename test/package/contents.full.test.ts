@@ -18,7 +18,7 @@ async function readJson(path: string): Promise<Record<string, unknown>> {
   return JSON.parse(await readFile(path, 'utf8'))
 }
 
-test('the tarball holds these files and no others', () => {
+test('S40: the tarball holds these files and no others', () => {
   // Names of shared chunks contain a hash of their content, which is left out here.
   const names = project.tarball.files.map((path) =>
     path.replace(/\w+-[A-Za-z0-9_-]{8}\.d\.cts$/, '[types].d.cts').replace(/-[A-Z0-9]{8}\.js$/, '-[hash].js'),
@@ -83,7 +83,7 @@ test('publint finds nothing, not even a suggestion', async () => {
   expect(code).toBe(0)
 })
 
-test('nothing runs when the package is installed', async () => {
+test('S37: nothing runs when the package is installed', async () => {
   const { scripts } = await readJson(join(project.folder, 'node_modules/trackpost/package.json'))
 
   for (const name of ['preinstall', 'install', 'postinstall', 'prepare', 'prepublish']) {
@@ -91,7 +91,7 @@ test('nothing runs when the package is installed', async () => {
   }
 })
 
-test('no file in the tarball contains the path where it was built', async () => {
+test('S40: no file in the tarball contains the path where it was built', async () => {
   for (const path of project.tarball.files) {
     const text = await readFile(join(project.folder, 'node_modules/trackpost', path), 'utf8')
     expect(text, path).not.toContain(REPOSITORY)

@@ -158,7 +158,7 @@ describe.each([
     expect(requests).toBe(TOTAL)
   })
 
-  test('a process that is killed as soon as an invocation has ended has delivered its events', async () => {
+  test('F86: a process that is killed as soon as an invocation has ended has delivered its events', async () => {
     for (let process = 0; process < 20; process++) expect(await run(module, 2)).toEqual([3, 3])
 
     expect(messages).toHaveLength(120)

@@ -28,7 +28,7 @@ const rs256 = await importInto('RSASSA-PKCS1-v1_5', 'SHA-256')
 const rs512 = await importInto('RSASSA-PKCS1-v1_5', 'SHA-512')
 const decryption = await importInto('RSA-OAEP', 'SHA-256', ['decrypt'])
 
-describe('a key that is accepted', () => {
+describe('S05: a key that is accepted', () => {
   test.each<[string, unknown]>([
     ['PKCS#8 PEM', PKCS8],
     ['PKCS#1 PEM', PKCS1],
@@ -124,7 +124,7 @@ describe('F65: a key that is refused: the error names the reason, and shows noth
     expect(shown).not.toContain('/etc/keys')
   })
 
-  test('a key whose DER is cut off is always refused with a SettingsError', () => {
+  test('S23: a key whose DER is cut off is always refused with a SettingsError', () => {
     const der = rsa.export({ type: 'pkcs8', format: 'der' })
     for (let length = 0; length < der.length; length += 7) {
       const base64 = der.subarray(0, length).toString('base64')
@@ -135,7 +135,7 @@ describe('F65: a key that is refused: the error names the reason, and shows noth
   })
 
   test.each(['-----BEGIN ', '-----BEGIN A', ' ', '\\n', '-----BEGIN PRIVATE KEY-----'])(
-    'hostile text takes time in proportion to its length: %j',
+    'S22: hostile text takes time in proportion to its length: %j',
     (text) => {
       const quickestMs = (length: number): number => {
         const hostile = text.repeat(length / text.length)

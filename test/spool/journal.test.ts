@@ -169,7 +169,7 @@ describe('what is appended', () => {
     expect(existsSync(machine.path)).toBe(false)
   })
 
-  test('is for the eyes of its owner alone', () => {
+  test('S30: is for the eyes of its owner alone', () => {
     const machine = new Machine()
     append(machine.start(), messages(1, 1))
 
@@ -180,7 +180,7 @@ describe('what is appended', () => {
 })
 
 describe('an event that has its outcome', () => {
-  test('is not sent again once all of its file have one', () => {
+  test('S33: is not sent again once all of its file have one', () => {
     const machine = new Machine()
     const first = machine.start()
     const records = append(first, messages(1, 1_500))
@@ -443,7 +443,7 @@ describe('F93: files that somebody removes', () => {
     expect(machine.warnings).toEqual([expect.stringContaining('not a directory')])
   })
 
-  test('a folder that was opened to others is not written to any more', () => {
+  test('S30: a folder that was opened to others is not written to any more', () => {
     const machine = new Machine()
     const journal = machine.start()
     append(journal, messages(1, 1_000))
@@ -655,7 +655,7 @@ describe('F90: lines that cannot be read', () => {
     expect(machine.warnings).toEqual([expect.stringContaining('2 lines of')])
   })
 
-  test('other files in the folder are left alone', () => {
+  test('S31: other files in the folder are left alone', () => {
     const machine = new Machine()
     mkdirSync(machine.path, { mode: 0o700 })
     const id = 'a'.repeat(16)

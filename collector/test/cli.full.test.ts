@@ -282,7 +282,7 @@ test('the settings that keygen prints for the SDK and for the config work togeth
   await (await startCollector({ port: 0, config })).close()
 })
 
-test('on SIGTERM, the request in flight is finished', async () => {
+test('F124: on SIGTERM, the request in flight is finished', async () => {
   const database = newDatabaseFile()
   const { child, url } = await start('--store', database)
   const body = JSON.stringify(track({ messageId: 'under-way' }))
