@@ -19,18 +19,7 @@ test('an empty config has the same effect as no config', () => {
 
 test.each([
   [{ rate: 0 }, /rate/],
-  [{ rate: '5' }, /rate/],
   [{ sorces: [] }, /sorces/],
-  [{ sources: [] }, /sources/],
-  [
-    {
-      sources: [
-        { name: 'a', writeKey: 'k' },
-        { name: 'b', writeKey: 'k' },
-      ],
-    },
-    /sources\.1: has the write key of "a"/,
-  ],
   [
     {
       sources: [
@@ -41,8 +30,6 @@ test.each([
     /sources\.1: has the write key of "a"/,
   ],
   [{ browserOrigins: ['https://shop.example/'] }, /browserOrigins\.0: expected an origin/],
-  [{ browserOrigins: ['shop.example'] }, /browserOrigins\.0/],
-  [{ trustedProxies: ['proxy'] }, /trustedProxies\.0/],
   [{ trustedProxies: ['10.0.0.0/33'] }, /trustedProxies\.0/],
   [
     {
@@ -55,7 +42,6 @@ test.each([
   ],
   [{ sources: [{ name: 'a', writeKey: ['k', 'l', 'm'] }] }, /sources\.0\.writeKey/],
   [{ sources: [{ name: 'a' }] }, /sources\.0: expected exactly one of writeKey and writeKeySha256/],
-  [{ sources: [{ name: 'a', writeKeySha256: 'abc' }] }, /64 lower-case hexadecimal/],
   [
     {
       sources: [
@@ -67,12 +53,7 @@ test.each([
   ],
   [{ sources: [{ name: 'a', writeKey: 'x', destinations: ['B'] }] }, /no destination is named "B"/],
   [{ rejectUnknownKeys: true }, /rejectUnknownKeys: needs sources/],
-  [{ destinations: [{ name: 'A', type: 'ftp' }] }, /destinations\.0\.type/],
   [{ destinations: [{ name: 'A', type: 'webhook', url: 'file:///etc/passwd' }] }, /destinations\.0\.url/],
-  [
-    { destinations: [{ name: 'A', type: 'webhook', url: 'https://a.example', headers: { 'x y': '1' } }] },
-    /destinations\.0\.headers\.x y: Header name must be a valid HTTP token/,
-  ],
   [
     { destinations: [{ name: 'A', type: 'webhook', url: 'https://a.example', headers: { 'x-a': 'b\nc' } }] },
     /destinations\.0\.headers\.x-a: Invalid character in header content/,
@@ -85,16 +66,21 @@ test.each([
     },
     /destinations\.0\.url: has a user beside the header Authorization/,
   ],
-  [
-    { destinations: [{ name: 'A', type: 'webhook', url: 'https://u:%zz@a.example' }] },
-    /destinations\.0\.url: expected a user and a password that are percent-encoded/,
-  ],
   [{ dedupWindow: 0 }, /dedupWindow/],
-  [{ oauth: { applications: [] } }, /oauth\.applications/],
   [null, /expected object/],
 ])('%j is refused, and the error names the wrong setting', (config, message) => {
   expect(() => parseConfig(config, 'my.json')).toThrow(message)
   expect(() => parseConfig(config, 'my.json')).toThrow(/^my\.json: /)
+})
+
+test.each([
+  ['is missing', undefined, 'cannot be read (ENOENT)'],
+  ['is not JSON', '{ "rate": 5,\n\n oops', 'not JSON'],
+])('a config file that %s is refused', (_what, text, message) => {
+  const path = join(newFolder(), 'config.json')
+  if (text !== undefined) writeFileSync(path, text)
+
+  expect(() => loadConfig(path)).toThrow(`${path}: ${message}`)
 })
 
 test('paths in a config file are relative to its folder', () => {

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { newDatabaseFile } from './support/process.ts'
 import { basic, fakeClock, openCollector, post, track } from './support.ts'
 
 test('F118: an event with a known id but other content is a dedup_conflict, and the first event stays', async () => {
@@ -45,19 +44,6 @@ test('F116: each of 500 ids posted twenty times at once is accepted exactly once
   expect(accepted).toHaveLength(500)
   expect(new Set(accepted).size).toBe(500)
   expect(collector.count({ reason: 'duplicate' })).toBe(19 * 500)
-})
-
-test('known ids survive a restart', async () => {
-  const database = newDatabaseFile()
-  const first = await openCollector({ store: database })
-  await post(first, '/v1/track', track({ messageId: 'kept' }))
-  await first.close()
-
-  const second = await openCollector({ store: database })
-  await post(second, '/v1/track', track({ messageId: 'kept' }))
-
-  expect(second.events().map(({ reason }) => reason)).toEqual([null, 'duplicate'])
-  expect(second.stats()).toMatchObject({ accepted: 1, rejected: 0, repeated: 1 })
 })
 
 test('F117: after the deduplication window, an id is accepted again', async () => {

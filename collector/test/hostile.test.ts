@@ -1,7 +1,7 @@
-import { readdirSync, rmSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { newDatabaseFile } from './support/process.ts'
 import { basic, exchange, openCollector, post, track } from './support.ts'
 
@@ -15,7 +15,7 @@ function padded(bytes: number, unit = 'x'): Record<string, unknown> {
   return { ...message, properties: { pad: unit.repeat(Math.floor(left / size)) + 'x'.repeat(left % size) } }
 }
 
-test.each(['x', 'é', '€', '😀'])(
+test.each(['x', '😀'])(
   'a single event of 32,768 bytes of %s is accepted, one of 32,769 is refused',
   async (unit) => {
     const collector = await openCollector()
@@ -28,7 +28,7 @@ test.each(['x', 'é', '€', '😀'])(
   },
 )
 
-test.each(['x', 'é', '😀'])(
+test.each(['x', '😀'])(
   'F112: a batch item of 32,768 bytes of %s is accepted; with one of 32,769 the whole batch is refused',
   async (unit) => {
     const collector = await openCollector()
@@ -145,26 +145,15 @@ test('F111: a gzip bomb of 1000:1, broken gzip and other encodings are refused',
 const nested = (levels: number) => `{"a":${'['.repeat(levels)}${']'.repeat(levels)}}`
 const unreadable: Array<[what: string, code: string, body: string | Uint8Array]> = [
   ['no content', 'invalid_json', ''],
-  ['only blanks', 'invalid_json', ' \n'],
   ['plain text', 'invalid_json', 'hello'],
-  ['an unclosed object', 'invalid_json', '{"a":1'],
-  ['a trailing comma', 'invalid_json', '{"a":1,}'],
-  ['two values', 'invalid_json', '{} {}'],
-  ['single quotes', 'invalid_json', "{'a':1}"],
-  ['NaN', 'invalid_json', '{"a":NaN}'],
-  ['a raw NUL in a string', 'invalid_json', '{"a":"\0"}'],
   ['a NUL at the end', 'invalid_json', '{"a":1}\0'],
   ['invalid UTF-8', 'invalid_json', Uint8Array.of(0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d)],
   ['a surrogate in UTF-8', 'invalid_json', Uint8Array.of(0x22, 0xed, 0xa0, 0x80, 0x22)],
   ['UTF-16', 'invalid_json', Buffer.from('{"a":1}', 'utf16le')],
-  ['an escape cut short', 'invalid_json', '{"a":"\\u12"}'],
-  ['an unclosed string', 'invalid_json', '{"batch":["\\'],
-  ['brackets that do not match', 'invalid_json', '{"batch":[}]'],
   ['null', 'not_an_object', 'null'],
   ['a number', 'not_an_object', '1e999'],
   ['an array', 'not_an_object', '[{"type":"track"}]'],
   ['no batch', 'batch_not_an_array', '{}'],
-  ['a batch that is an object', 'batch_not_an_array', '{"batch":{"0":{}}}'],
   ['a batch that is a number after a repeated key', 'batch_not_an_array', '{"batch":[{}],"batch":1}'],
   ['65 levels', 'too_deep', nested(64)],
   ['100,000 levels', 'too_deep', nested(100_000)],
@@ -265,18 +254,6 @@ test('F150: bodies that stop arriving cannot fill the memory: some get 503, and 
   for (const { socket } of slow) socket.destroy()
 
   await expect.poll(async () => (await post(collector, '/v1/batch', batchOf(500_000))).status).toBe(200)
-})
-
-test('F150: 500 gzip bodies at once that inflate 800 times are all read', async () => {
-  const collector = await openCollector()
-  const body = gzipSync(`{"batch":[${' '.repeat(490_000)}]}`)
-
-  const answers = await Promise.all(
-    Array.from({ length: 500 }, () => post(collector, '/v1/batch', body, { 'content-encoding': 'gzip' })),
-  )
-
-  expect(body.length).toBeLessThan(620)
-  expect(answers.map(({ status }) => status)).toEqual(Array(500).fill(200))
 })
 
 const body = JSON.stringify(track({ messageId: 'raw' }))
@@ -391,14 +368,16 @@ describe('a page of another site whose name resolves to this collector (DNS rebi
     expect(await ask(port, name, '/v1/track')).toMatch(/^HTTP\/1\.1 403 /)
   })
 
-  test.each(['localhost', 'LocalHost:8787', '127.0.0.1', '127.0.0.1:8787', '127.1.2.3:8787', '[::1]:8787'])(
-    'is not assumed if the Host of the request is a name of this machine: %s',
-    async (name) => {
-      const { port } = await openCollector()
+  test.each([
+    ...['LocalHost:8787', 'shop.localhost:8787', '127.1.2.3:8787', '[::1]:8787'],
+    ...['host.docker.internal:8787', 'collector.internal', 'events.example.com'],
+  ])('is not assumed if the Host of the request is a name of this machine: %s', async (name) => {
+    const { port } = await openCollector({
+      config: { hostNames: ['Collector.internal'], publicUrl: 'https://events.example.com' },
+    })
 
-      expect(await ask(port, name)).toMatch(/^HTTP\/1\.1 200 /)
-    },
-  )
+    expect(await ask(port, name)).toMatch(/^HTTP\/1\.1 200 /)
+  })
 
   test('cannot be detected on a public address, because the collector does not know its own names', async () => {
     // The collector does not treat this address as loopback, although only this machine can reach it.
@@ -408,15 +387,16 @@ describe('a page of another site whose name resolves to this collector (DNS rebi
   })
 })
 
-test.runIf(process.platform !== 'win32')(
-  'F123: after the database file was removed, a request gets 503 with Retry-After, and /readyz says why',
-  async () => {
+test.runIf(process.platform !== 'win32').each([false, true])(
+  'F123: after the database file was removed, a request gets 503 with Retry-After, and /readyz says why (replaced: %s)',
+  async (isReplaced) => {
     const faults: string[] = []
     const store = newDatabaseFile()
     const collector = await openCollector({ store, onFault: (what) => faults.push(what) })
     await post(collector, '/v1/track', track())
 
     rmSync(store)
+    if (isReplaced) writeFileSync(store, '')
     const refused = await post(collector, '/v1/track', track())
 
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '5'])
@@ -434,8 +414,12 @@ test('S46: a public address is refused unless it is allowed', async () => {
     /TLS proxy in front and use --allow-public/,
   )
   await expect(openCollector({ host: '::' })).rejects.toThrow(/--allow-public/)
+  await expect(openCollector({ host: '[]', allowPublic: true })).rejects.toThrow(/"" cannot be resolved/)
   const local = await openCollector()
   expect(local.url).toBe(`http://127.0.0.1:${local.port}`)
+  // An IPv6 address may be in brackets, as in a URL.
+  const six = await openCollector({ host: '[::1]' })
+  expect(six.url).toBe(`http://[::1]:${six.port}`)
 })
 
 test('S48: connections over the limit are dropped, and existing ones continue', async () => {
@@ -455,27 +439,3 @@ test('S48: connections over the limit are dropped, and existing ones continue', 
   expect(await answer).toMatch(/^HTTP\/1\.1 200 /)
   for (const socket of held) socket.destroy()
 })
-
-test.runIf(process.platform === 'linux')(
-  'F122: 1,000 clients that reset their connection in the middle of a body leave no event and no open file',
-  async () => {
-    const collector = await openCollector()
-    await post(collector, '/v1/track', track())
-    const openFiles = () => readdirSync('/proc/self/fd').length
-    const before = openFiles()
-    const half = batchOf(500_000).slice(0, 200_000)
-    const request = `POST /v1/batch HTTP/1.1\r\n${HEAD}${KEY}Content-Length: 500000\r\n\r\n${half}`
-
-    for (let round = 0; round < 10; round++) {
-      const sent = Array.from({ length: 100 }, async () => {
-        const socket = connect(collector.port, '127.0.0.1').on('error', () => {})
-        await new Promise((resolve) => socket.write(request, resolve))
-        socket.resetAndDestroy()
-      })
-      await Promise.all(sent)
-    }
-
-    await vi.waitFor(() => expect(openFiles()).toBeLessThanOrEqual(before), 10_000)
-    expect(collector.count({})).toBe(1)
-  },
-)

@@ -5,18 +5,10 @@ import { findJsonError, positionOf } from '../src/json/json-error.ts'
 test.each([
   ['', 0, 'expected a value'],
   ['{"a":1,}', 7, 'expected a key in double quotes'],
-  ['{"a" 1}', 5, 'expected ":"'],
-  ['{"a":1 "b":2}', 7, 'expected ","'],
-  ['[1,2', 4, 'expected "," or "]", but the body ends'],
-  ['[1,]', 3, 'expected a value, but found "]"'],
   ["{'a':1}", 1, 'expected a text in double quotes'],
   ['{"a":NaN}', 5, 'expected a text in double quotes, a number'],
   ['{"a":"\0"}', 5, 'has a control character'],
-  ['{"a":"\\u12"}', 5, 'has an invalid escape'],
-  ['{"a":"b', 5, 'does not end'],
-  ['[1.]', 1, 'the number that begins here'],
   ['{} {}', 3, 'expected the end of the body'],
-  ['[01]', 2, 'expected ","'],
 ])('in %j the error is at %i: %s', (text, offset, expected) => {
   const error = findJsonError(text)
 

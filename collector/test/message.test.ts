@@ -39,21 +39,6 @@ test('an event with an invalid timestamp loses only its time', () => {
   })
 })
 
-test('a timestamp without a zone is read as UTC, with a warning', () => {
-  const { timestampMs, warnings } = read({ timestamp: '2026-05-17T11:59:00' })
-
-  expect(timestampMs).toBe(Date.parse('2026-05-17T11:59:00.000Z'))
-  expect(warnings).toEqual(['timestamp_zone'])
-})
-
-test('a write key in an item is removed, with a warning', () => {
-  const { warnings, body, sent } = read({ writeKey: 'k' })
-
-  expect(warnings).toEqual(['write_key_in_item'])
-  expect(body).not.toContain('writeKey')
-  expect(sent.removed).toEqual(['writeKey'])
-})
-
 test('the fields that the service added and changed are reported, with the sent values', () => {
   const { sent, body } = read(
     { messageId: undefined, context: { direct: true, ip: '10.0.0.1' } },

@@ -12,7 +12,12 @@ test('a repeat is neither accepted nor lost, and has one number on every screen'
   const [first, second] = [track(), track()]
   await post(collector, '/v1/batch', { batch: [first, second, first, first, track({ event: '' })] })
 
-  const { accepted, rejected, repeated, perSecond } = collector.stats()
+  const { accepted, rejected, repeated, byReason, byType, bySource, perSecond } = collector.stats()
+  expect({ byReason, byType, bySource }).toEqual({
+    byReason: { no_event: 1, duplicate: 2 },
+    byType: { track: 5 },
+    bySource: { shop: 5 },
+  })
   expect({ accepted, rejected, repeated }).toEqual({ accepted: 2, rejected: 1, repeated: 2 })
   const sum = (of: 'accepted' | 'rejected' | 'repeated') => perSecond.reduce((all, one) => all + one[of], 0)
   expect([sum('accepted'), sum('rejected'), sum('repeated')]).toEqual([2, 1, 2])

@@ -131,6 +131,12 @@ test('if a client hangs up, the record of its request says how many of its event
 
 test.each([
   ['without a Host', 'POST /v1/track HTTP/1.1\r\nConnection: close\r\n\r\n', 400, 'bad_host'],
+  [
+    'with two Hosts',
+    'POST /v1/track HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\nConnection: close\r\n\r\n',
+    400,
+    'bad_host',
+  ],
   ['for a tunnel', 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n', 405, 'method'],
   [
     'with an unknown Expect header',
@@ -164,4 +170,38 @@ test('the answer to a request is kept, also that of a fault', async () => {
   expect(
     details.flatMap(({ headers }) => Object.keys(headers)).filter((name) => name.startsWith(':')),
   ).toEqual([])
+})
+
+test.each([
+  ['{"writ\\u0065Key":"secret","a":"\\u0065"}', '{"writ\\u0065Key":"[redacted]","a":"\\u0065"}'],
+  ['{"write_key" : "sec\\"ret"}', '{"write_key" : "[redacted]"}'],
+  ['writeKey=secret&event=a', 'writeKey=[redacted]&event=a'],
+  ['event=a&write%4Bey=secret', 'event=a&write%4Bey=[redacted]'],
+  [
+    '{"url":"https://a.example/?writeKey=secret&b=1"}',
+    '{"url":"https://a.example/?writeKey=[redacted]&b=1"}',
+  ],
+  ['{"event":"a writeKey: b","n":"100%"}', '{"event":"a writeKey: b","n":"100%"}'],
+  [`${' '.repeat(32_750)}"writeKey":"secret"`, `${' '.repeat(32_750)}"writeKey":"[redacted]`],
+])('of the body %s, %s is kept', async (body, kept) => {
+  const collector = await openCollector()
+  await post(collector, '/v1/track', body)
+  const [line] = await requests(collector, 1)
+
+  const details = await (await fetch(`${collector.url}/api/requests/${line?.id}`)).json()
+  expect(details).toMatchObject({ body: kept, bodyIsCut: body.length > 32_768 })
+})
+
+test('write keys in a path, and credentials in any header, are not recorded', async () => {
+  const collector = await openCollector()
+  const names = ['x-segment-write-key', 'api-token', 'x-amz-signature', 'authorization', 'cookie']
+  const headers = Object.fromEntries(names.map((name) => [name, 'secret']))
+  const referer = 'https://example.com/?writeKey=secret'
+  await post(collector, '/v1/projects/secret/settings?writeKey=secret', {}, { ...headers, referer })
+  const [line] = await requests(collector, 1)
+
+  expect(line).toMatchObject({ path: '/v1/projects/[redacted]/settings' })
+  const details = await (await fetch(`${collector.url}/api/requests/${line?.id}`)).text()
+  expect(details).toContain('"content-type":"application/json"')
+  expect(details).not.toContain('secret')
 })

@@ -3,31 +3,6 @@ import { buildMessage } from '../../src/message/build.ts'
 import type { Kind } from '../src/record.ts'
 import { basic, exchange, fakeClock, openCollector, post, postPlain, track } from './support.ts'
 
-const kinds: Array<[kind: string, message: Record<string, unknown>, name: string | null]> = [
-  ['identify', { userId: 'u1', traits: { email: 'zoë@example.com' } }, null],
-  ['track', { userId: 'u1', event: 'Order Completed', properties: { total: 3 } }, 'Order Completed'],
-  [
-    'page',
-    { anonymousId: 'a1', name: 'Startseite', properties: { url: 'https://example.com/' } },
-    'Startseite',
-  ],
-  ['screen', { anonymousId: 'a1', name: 'Home', category: 'main' }, 'Home'],
-  ['group', { userId: 'u1', groupId: 'g1', traits: { plan: 'gold' } }, 'g1'],
-  ['alias', { userId: 'u1', previousId: 'a1' }, 'a1'],
-]
-
-test.each(kinds)('%s is accepted on its own path and stored completely', async (kind, message, name) => {
-  const collector = await openCollector()
-
-  const response = await post(collector, `/v1/${kind}`, { ...message, messageId: 'm1' })
-
-  expect(response.status).toBe(200)
-  expect(await response.json()).toEqual({ success: true })
-  const [record] = collector.events()
-  expect(record).toMatchObject({ status: 'accepted', reason: null, source: 'shop', type: kind, name })
-  expect(record?.message).toMatchObject({ ...message, type: kind, messageId: 'm1' })
-})
-
 const rejected: Array<[reason: string, path: string, message: Record<string, unknown>]> = [
   ['no_user_anon_id', 'track', { event: 'x' }],
   ['no_user_anon_id', 'page', { userId: '', anonymousId: null }],
@@ -67,19 +42,6 @@ test.each([
   expect(collector.events().map((record) => record.reason)).toEqual([null, reason, null])
 })
 
-test('a messageId of 99 characters is accepted, and a missing one is generated', async () => {
-  const collector = await openCollector()
-
-  await post(collector, '/v1/batch', {
-    batch: [track({ messageId: '🛒'.repeat(99) }), track({ messageId: undefined })],
-  })
-
-  const [long, missing] = collector.events()
-  expect(long).toMatchObject({ status: 'accepted', messageId: '🛒'.repeat(99) })
-  expect(missing?.status).toBe('accepted')
-  expect(missing?.messageId).toMatch(/^collector-.{36}$/)
-})
-
 test('an empty batch gets 200 and records nothing', async () => {
   const collector = await openCollector()
 
@@ -115,19 +77,6 @@ test('an event without a timestamp gets the time of receipt; without sentAt, the
     '2026-05-17T12:00:00.000Z',
     '2019-03-01T07:00:00.000Z',
   ])
-})
-
-test('context.direct uses the address of the caller', async () => {
-  const collector = await openCollector()
-
-  await post(collector, '/v1/batch', {
-    batch: [
-      track({ context: { direct: true, ip: '203.0.113.9' } }),
-      track({ context: { ip: '203.0.113.9' } }),
-    ],
-  })
-
-  expect(collector.events().map(({ message }) => message?.context.ip)).toEqual(['127.0.0.1', '203.0.113.9'])
 })
 
 test('without a header the write key comes from the body, and it is not stored with the message', async () => {
@@ -237,14 +186,6 @@ test.each(otherTypes)('with strictContentType, a body of type %j gets 400', asyn
   expect(await response.json()).toMatchObject({ success: false, code: 'bad_content_type' })
   expect(await collector.waitFor({ reason: 'bad_content_type' })).toMatchObject([{ source: 'shop' }])
   expect(right.status).toBe(200)
-})
-
-test('a path that is not an endpoint gets 404, and a method other than POST gets 405', async () => {
-  const collector = await openCollector()
-
-  expect((await post(collector, '/v1/imports', {})).status).toBe(404)
-  const get = await fetch(`${collector.url}/v1/track`)
-  expect([get.status, get.headers.get('allow')]).toEqual([405, 'POST'])
 })
 
 test('only the source that is above the rate gets 429, with Retry-After and X-RateLimit-Reset', async () => {

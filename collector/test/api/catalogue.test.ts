@@ -59,29 +59,6 @@ test('O17: a property that one old event lacks is not required, nor is a key in 
   expect(plan.track.Short.properties.items.items.required).toEqual(['id'])
 })
 
-test('a type that only an old event has is counted, with that event as its example', async () => {
-  const ask = await collectorWith(
-    [order({ total: '19.90', at: '2026-05-17T09:30:00Z' })],
-    Array.from({ length: 300 }, (_, n) => order({ total: n / 2, at: '2026-05-17T09:30:00Z' })),
-  )
-
-  const { fields, schema } = await ask('/Order')
-
-  expect(fields).toMatchObject([
-    { path: 'properties.at', isRequired: true, isInconsistent: false },
-    {
-      path: 'properties.total',
-      isInconsistent: true,
-      values: expect.arrayContaining([149.5, '19.90']),
-      types: [
-        { type: 'number', count: 300, share: 0.9967 },
-        { type: 'string', count: 1, share: 0.0033, example: '19.90', exampleId: '1' },
-      ],
-    },
-  ])
-  expect(schema.properties.at).toEqual({ type: 'string', format: 'date-time' })
-})
-
 test('the elements of lists have their types, and are present where there is a list', async () => {
   const ask = await collectorWith([
     order({ items: [null, { id: 1 }, {}], others: [{}, 'x'], tags: ['a', 'b'] }),

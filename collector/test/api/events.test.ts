@@ -16,19 +16,6 @@ async function openWithEvents(count: number) {
   return collector
 }
 
-test('events can be filtered, and view=summary leaves out the message, which a single event includes', async () => {
-  const collector = await openWithEvents(4)
-
-  const { body } = await get(`${collector.url}/api/events?event=E1&status=accepted&view=summary&source=`)
-  const one = await get(`${collector.url}/api/events/2`)
-  const none = await get(`${collector.url}/api/events/99`)
-
-  expect(body.events.map(({ messageId }: { messageId: string }) => messageId)).toEqual(['m2', 'm4'])
-  expect(body.events[0]).not.toHaveProperty('message')
-  expect(one.body).toMatchObject({ seq: 2, message: { messageId: 'm2' } })
-  expect(none.status).toBe(404)
-})
-
 test.each([
   ['limit=0', /limit/],
   ['limit=1001', /limit/],
@@ -43,30 +30,6 @@ test.each([
 
   expect(status).toBe(400)
   expect(body.message).toMatch(message)
-})
-
-test('stats are counted by reason, type, source and second', async () => {
-  const collector = await openWithEvents(3)
-  await post(collector, '/v1/page', { name: 'nobody' })
-
-  const { body } = await get(`${collector.url}/api/stats`)
-
-  expect(body).toMatchObject({
-    accepted: 3,
-    rejected: 1,
-    byReason: { no_user_anon_id: 1 },
-    byType: { track: 3, page: 1 },
-    bySource: { shop: 4 },
-  })
-  expect(body.perSecond).toHaveLength(60)
-  const sums = body.perSecond.reduce(
-    (sum: number[], one: { accepted: number; rejected: number }) => [
-      (sum[0] ?? 0) + one.accepted,
-      (sum[1] ?? 0) + one.rejected,
-    ],
-    [0, 0],
-  )
-  expect(sums).toEqual([3, 1])
 })
 
 test('DELETE deletes the events, and PUT is refused', async () => {

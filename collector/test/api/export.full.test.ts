@@ -23,29 +23,6 @@ test('an export whose client reads nothing for a minute is ended', async () => {
   expect(socket.bytesRead).toBeLessThan(15 * 40 * 30_000)
 })
 
-test('with safe=0, a CSV has the cells that look like formulas as they are', async () => {
-  const collector = await openCollector()
-  await post(collector, '/v1/track', track({ event: '=1+1', userId: '-17' }))
-  const csv = async (query: string) => (await fetch(`${collector.url}/api/export?format=csv${query}`)).text()
-
-  expect(await csv('')).toContain(",'=1+1,'-17,")
-  expect(await csv('&safe=0')).toContain(',=1+1,-17,')
-  expect((await fetch(`${collector.url}/api/export?safe=no`)).status).toBe(400)
-})
-
-test('a request to /api/wait that ends because the collector closes gets a response, and is not logged as a fault', async () => {
-  const faults: string[] = []
-  const collector = await openCollector({ onFault: (what) => faults.push(what) })
-  const waiting = fetch(`${collector.url}/api/wait?event=never&timeout=60000`)
-  await expect.poll(async () => (await fetch(`${collector.url}/api/stats`)).status).toBe(200)
-
-  await collector.close()
-
-  const response = await waiting
-  expect([response.status, ((await response.json()) as { code: string }).code]).toEqual([503, 'closed'])
-  expect(faults).toEqual([])
-})
-
 test('a page of large messages ends early, and the next page continues', async () => {
   const collector = await openCollector()
   const pad = 'x'.repeat(30_000)

@@ -101,21 +101,6 @@ test('types inside of lists and objects are compared, and what is in an object t
   ])
 })
 
-test('a property that one platform drops is told with the platform, although the others still send it', () => {
-  const from = (os: string, count: number, properties: Record<string, unknown>) =>
-    times(count, (n) => ({ os, properties, user: `u${n % 20}` }))
-  const all = ['iOS', 'Android', 'web']
-  const before = all.flatMap((os) => from(os, 40, { total: 1, coupon: 'x' }))
-  const after = [
-    ...from('iOS', 5, { total: 1 }),
-    ...from('Android', 40, { total: 1, coupon: 'x' }),
-    ...from('web', 40, { total: 1, coupon: 'x' }),
-  ]
-  expect(sentences(before, after)).toEqual([
-    '“coupon” of “Bought” is gone on iOS; on Android, web, it is still there.',
-  ])
-})
-
 test('a property is not rarer when more events come from a platform that never sent it', () => {
   const ios = times(60, () => ({ os: 'iOS', properties: { idfa: 'x' } }))
   const web = times(60, () => ({ os: 'web', properties: {} }))
@@ -167,43 +152,6 @@ test('groups and aliases are no names of events: each is told once, as a kind', 
   const groups = times(10, () => ({ kind: 'group', properties: { plan: 1 } }))
   expect(sentences([...groups, ...of(20, 'Looked')], of(20, 'Looked'))).toEqual([
     'group is gone: before, it came 10 times.',
-  ])
-})
-
-test('two versions of an app are compared whenever their events came, and are listed with the newest first', () => {
-  const { shapes } = sides(
-    [...times(20, () => ({ version: '1.0', properties: { total: 1 } }))],
-    [
-      ...times(20, () => ({ version: '1.1', properties: { total: '1' } })),
-      ...times(20, () => ({ version: '1.0', properties: { total: 1 } })),
-    ],
-  )
-  const differences = differencesOf(shapes.side({ version: '1.0' }), shapes.side({ version: '1.1' }))
-  expect(differences.map(sentenceOf)).toEqual(['“total” of “Bought” is now a text; before, it was a number.'])
-  expect(shapes.versions().map(({ version, events }) => [version, events])).toEqual([
-    ['1.1', 20],
-    ['1.0', 40],
-  ])
-})
-
-test('an event without properties, or with odd ones, is counted', () => {
-  const shapes = new EventShapes()
-  for (const properties of [undefined, null, 'text', 5, [1]]) {
-    const message = { event: 'Odd', ...(properties !== undefined && { properties }), context: 'none' }
-    const seq = shapes.size + 1
-    shapes.add({ seq, receivedAtMs: 1, kind: 'track', name: 'Odd', source: '', user: null, message })
-  }
-  expect(shapes.side({})).toMatchObject({ events: 5, users: 0, shapes: [{ count: 5 }] })
-})
-
-test('deleted events are forgotten, and the others stay', () => {
-  const { shapes } = sides(of(10, 'Looked'), of(10, 'Bought'))
-  shapes.keep([2, 4, 11, 12, 20])
-  expect(shapes.size).toBe(5)
-  expect(shapes.lastSeq).toBe(20)
-  expect(shapes.side({}).shapes.map(({ shape, count }) => [shape.name, count])).toEqual([
-    ['Looked', 2],
-    ['Bought', 3],
   ])
 })
 

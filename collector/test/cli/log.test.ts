@@ -14,14 +14,6 @@ function setUp() {
   return { log, clock, out, err }
 }
 
-test('an error whose code is a number is logged as any other', () => {
-  const { log, err } = setUp()
-
-  log.fault('the log refuses', Object.assign(new Error('maximum bytes exceeded'), { code: 10_077 }))
-
-  expect(err).toEqual(['trackpost-collector: the log refuses: maximum bytes exceeded\n'])
-})
-
 test('messages go to stdout and problems to stderr, one line each', () => {
   const { log, out, err } = setUp()
 

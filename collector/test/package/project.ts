@@ -39,16 +39,3 @@ export function link(project: Project, name: string): void {
   mkdirSync(join(project.folder, 'node_modules', name, '..'), { recursive: true })
   symlinkSync(join(REPOSITORY, 'node_modules', name), join(project.folder, 'node_modules', name))
 }
-
-/** Statements of a test in a project, in which `startCollector` and `expect` are there. */
-export const FIRST_EVENT = `
-  const collector = await startCollector({ port: 0 })
-  const response = await fetch(collector.url + '/v1/track', {
-    method: 'POST',
-    body: JSON.stringify({ writeKey: 'k', userId: 'ada', event: 'Order Completed' }),
-  })
-  const [order] = await collector.waitFor({ event: 'Order Completed' })
-  const page = await fetch(collector.url + '/')
-  await collector.close()
-  expect([response.status, order.userId, page.status]).toEqual([200, 'ada', 200])
-`

@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { fetchPackages } from '../../../scripts/fetch-packages.mjs'
-import { createProject, FIRST_EVENT, link, type Project, REPOSITORY, run, runTool } from './project.ts'
+import { createProject, link, type Project, REPOSITORY, run, runTool } from './project.ts'
 
 let project: Project
 beforeAll(() => {
   project = createProject()
-  for (const name of ['vitest', 'typescript', '@types/node']) link(project, name)
+  for (const name of ['typescript', '@types/node']) link(project, name)
 }, 180_000)
 afterAll(() => project?.remove())
 
@@ -76,52 +76,3 @@ test('publint and attw find no problem', async () => {
   expect(publint).toMatchObject({ code: 0, output: expect.stringContaining('All good') })
   expect(attw).toMatchObject({ code: 0, output: expect.stringContaining('No problems found') })
 })
-
-test('tokens work in Jest, although the library for them is an ES module', async () => {
-  project.write(
-    'tokens.test.cjs',
-    `const { generateKeyPairSync } = require('node:crypto')
-    const { startCollector } = require('trackpost-collector')
-    test('a collector with OAuth', async () => {
-      const { publicKey } = generateKeyPairSync('rsa', {
-        modulusLength: 2048,
-        publicKeyEncoding: { type: 'spki', format: 'pem' },
-        privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-      })
-      const oauth = { applications: [{ clientId: 'app', keys: [{ keyId: 'k1', publicKey }] }] }
-      const collector = await startCollector({ port: 0, config: { oauth } })
-      const refused = await fetch(collector.url + '/token', {
-        method: 'POST',
-        body: new URLSearchParams({ grant_type: 'client_credentials' }),
-      })
-      await collector.close()
-      expect(refused.status).toBe(400)
-    })\n`,
-  )
-  const config = {
-    testMatch: ['**/tokens.test.cjs'],
-    rootDir: project.folder,
-    modulePathIgnorePatterns: ['workspace'],
-  }
-
-  const { code, output } = await runTool('jest', ['--config', JSON.stringify(config), '--ci'], project.folder)
-
-  expect(output).toContain('1 passed')
-  expect(code).toBe(0)
-}, 120_000)
-
-test('Vitest can import the package', async () => {
-  project.write(
-    'vitest.test.mjs',
-    `import { startCollector } from 'trackpost-collector'\nimport { expect, test } from 'vitest'\ntest('an order', async () => {${FIRST_EVENT}})\n`,
-  )
-
-  const { code, output } = await runTool(
-    'vitest',
-    ['run', 'vitest.test.mjs', '--root', project.folder],
-    project.folder,
-  )
-
-  expect(output).toContain('1 passed')
-  expect(code).toBe(0)
-}, 120_000)

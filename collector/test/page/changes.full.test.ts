@@ -60,35 +60,6 @@ test('two versions can be chosen, and a mark can be removed', async () => {
   await sentence.getByText('“total” of “Bought” is now a text').waitFor()
 })
 
-test('two chosen events are compared in three clicks, and either can be opened', async () => {
-  const collector = await openCollector()
-  await post(collector, '/v1/track', track({ event: 'Bought', properties: { total: 5 } }))
-  await post(collector, '/v1/track', track({ event: 'Bought again', properties: { total: '5', gift: true } }))
-  const page = await openPage(collector)
-
-  await page.getByLabel('Choose Bought', { exact: true }).click()
-  await page.getByLabel('Choose Bought again').click()
-  await page.getByRole('button', { name: 'Compare' }).click()
-  await panel(page).locator('h2', { hasText: 'Bought again' }).waitFor()
-  await panel(page).locator('.json .changed .was', { hasText: 'was 5' }).waitFor()
-  await panel(page).locator('.json .added', { hasText: 'gift' }).last().waitFor()
-  await panel(page)
-    .getByRole('link', { name: /^Bought of/ })
-    .click()
-  await panel(page).locator('.json .removed', { hasText: 'gift' }).last().waitFor()
-})
-
-test('a fault can last for 30 seconds, and says how many are left', async () => {
-  const collector = await openCollector()
-  const page = await openPage(collector, { at: 'faults' })
-  await page.getByRole('button', { name: 'Set Outage for 30 s' }).click()
-
-  await page.locator('.rules .pill', { hasText: /^for \d+ s$/ }).waitFor()
-  expect((await post(collector, '/v1/track', track())).status).toBe(503)
-  const [rule] = collector.faults().rules
-  expect(Date.parse(rule?.until ?? '') - Date.now()).toBeLessThanOrEqual(30_000)
-})
-
 test('a request can be copied as curl and sent again, and an event is saved as a file', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/track', track({ event: 'Asked', messageId: 'once' }))

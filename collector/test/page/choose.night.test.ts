@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { useBrowser } from '../browser.ts'
 import { basic, openCollector, post, track } from '../support.ts'
-import { names, openPage, panel, row, search, shows } from './support.ts'
+import { names, openPage, row, search, shows } from './support.ts'
 
 useBrowser()
 
@@ -95,32 +95,6 @@ test('the filters show what has arrived, with numbers, and can be combined and r
   await expect.poll(() => names(page)).toHaveLength(5)
 })
 
-test('one choice of the status shows what did not arrive: not accepted, or given up by a destination', async () => {
-  const hook = { name: 'Hook', type: 'webhook' as const, url: 'http://127.0.0.1:9/', maxAttempts: 1 }
-  const collector = await openCollector({
-    config: {
-      sources: [
-        { name: 'app', writeKey: 'app' },
-        { name: 'shop', writeKey: 'shop', destinations: [] },
-      ],
-      destinations: [hook],
-    },
-  })
-  const app = { authorization: basic('app') }
-  await post(collector, '/v1/track', track({ event: 'Given up' }), app)
-  await post(collector, '/v1/track', track({ event: 'Arrived', messageId: 'once' }))
-  await post(collector, '/v1/track', track({ event: 'Arrived', messageId: 'once' }))
-  await post(collector, '/v1/track', track({ event: '' }))
-  const page = await openPage(collector)
-  await page.locator('.deliveries .pill.bad').waitFor()
-
-  await page.getByRole('button', { name: 'Status', exact: true }).click()
-  await page.getByRole('button', { name: 'did not arrive' }).click()
-  await shows(page, 'without a name', 'Given up')
-  await page.getByRole('button', { name: 'Remove Status: did not arrive' }).click()
-  await expect.poll(() => names(page)).toHaveLength(4)
-})
-
 test('an active fault is seen on every screen, and can be limited to one source and removed', async () => {
   const { collector, page } = await openWithFour()
   await page.goto(`${collector.url}/#/faults`)
@@ -137,68 +111,4 @@ test('an active fault is seen on every screen, and can be limited to one source 
 
   await expect.poll(() => page.locator('.fault-line').count()).toBe(0)
   expect(collector.faults().rules).toEqual([])
-})
-
-test('users have names, are found by an e-mail address, and the first one is open', async () => {
-  const collector = await openCollector()
-  const traits = { name: 'Ada Lindqvist', email: 'ada@northwind.example' }
-  await post(collector, '/v1/identify', { userId: 'u-1', traits })
-  await post(
-    collector,
-    '/v1/track',
-    track({ userId: 'u-2', event: 'Imported', timestamp: '2020-02-02T10:00:00Z' }),
-  )
-  const page = await openPage(collector, { at: 'users' })
-
-  await panel(page).locator('h2', { hasText: 'u-2' }).waitFor()
-  // The timeline is in the order of the events themselves.
-  await panel(page).locator('.day-row', { hasText: '2020' }).waitFor()
-  await page.getByLabel('Search users').fill('northwind')
-  await page.keyboard.press('Enter')
-
-  await panel(page).locator('h2', { hasText: 'Ada Lindqvist' }).waitFor()
-  expect(await page.locator('.user-rows tbody tr').allTextContents()).toEqual([
-    expect.stringContaining('Ada Lindqvistada@northwind.example'),
-  ])
-})
-
-test('the list can show when events happened instead of when they were received', async () => {
-  const collector = await openCollector()
-  await post(collector, '/v1/track', track({ event: 'Imported', timestamp: '2020-02-02T10:00:00Z' }))
-  const page = await openPage(collector)
-  await page.locator('.separator', { hasText: 'Today' }).waitFor()
-
-  await page.getByRole('button', { name: 'Received' }).click()
-
-  await page.locator('.separator', { hasText: '2 February 2020' }).waitFor()
-  await page.getByRole('button', { name: 'Happened' }).waitFor()
-})
-
-test('at a high rate, the list stands still after the first second, and counts what is new', {
-  retry: 3,
-}, async () => {
-  const collector = await openCollector()
-  await post(collector, '/v1/track', track({ event: 'First' }))
-  const page = await openPage(collector)
-  await row(page, 'First').waitFor()
-  let isSending = true
-  const sending = (async () => {
-    while (isSending) {
-      const batch = Array.from({ length: 20 }, () => track({ event: 'Flood' }))
-      await post(collector, '/v1/batch', { batch })
-    }
-  })()
-
-  const button = page.locator('.new-events')
-  await button.waitFor()
-  const before = await page.locator('.list .row').first().getAttribute('id')
-  const waiting = await button.textContent()
-  await expect.poll(() => button.textContent()).not.toBe(waiting)
-  expect(await page.locator('.list .row').first().getAttribute('id')).toBe(before)
-  isSending = false
-  await sending
-
-  // After the flood, the list shows what has arrived.
-  await expect.poll(() => button.count()).toBe(0)
-  expect(await page.locator('.list .row').first().getAttribute('id')).not.toBe(before)
 })

@@ -69,24 +69,6 @@ test('without a connection, the panel of an event and the search line show the e
   expect(await page.locator('.list').getAttribute('aria-busy')).toBe('true')
 })
 
-test('a list that could not be loaded shows no number of events; a loaded list keeps its number', async () => {
-  const collector = await openCollector()
-  await post(collector, '/v1/track', track({ event: 'A' }))
-  const page = await openPage(collector, { expected: REFUSED, at: 'overview' })
-  const unavailable = { success: false, code: 'storage', message: 'the store is unavailable' }
-  await page.route('**/api/events?*', (route) => route.fulfill({ status: 503, json: unavailable }))
-  await page.goto(`${collector.url}/#/events`)
-  await page.locator('.search .problem', { hasText: 'the store is unavailable' }).waitFor()
-  expect(await page.locator('.screen-state [role=status]').textContent()).toBe('Nothing could be loaded.')
-
-  await page.unroute('**/api/events?*')
-  await page.reload()
-  await shows(page, 'A')
-  await page.route('**/api/events?*', (route) => route.fulfill({ status: 503, json: unavailable }))
-  await search(page, 'event:A')
-  await page.locator('.screen-state [role=status]', { hasText: '1 event loaded before the error' }).waitFor()
-})
-
 test('a stopped collector with open connections is not shown as live', async () => {
   const script = fileURLToPath(new URL('../../bin/trackpost-collector.js', import.meta.url))
   const child = spawn(process.execPath, [script, '--port', '0', '--store', ':memory:'])
@@ -105,21 +87,4 @@ test('a stopped collector with open connections is not shown as live', async () 
   expect(await page.locator('#connection').textContent()).toMatch(/no data for \d+ s/)
   child.kill('SIGCONT')
   await page.locator('#connection.live').waitFor()
-})
-
-test('a refused stream is requested again', async () => {
-  const collector = await openCollector()
-  const page = await openPage(collector, { expected: REFUSED })
-  let refusals = 0
-  await page.route('**/api/stream', async (route) => {
-    if (refusals === 2) return route.continue()
-    refusals++
-    // The collector responds with 503 if too many streams are open.
-    await route.fulfill({ status: 503 })
-  })
-  await page.reload()
-  await expect.poll(() => refusals, { timeout: 15_000 }).toBe(2)
-  await page.locator('#connection.live').waitFor()
-  await post(collector, '/v1/track', track({ event: 'Seen' }))
-  await row(page, 'Seen').waitFor()
 })

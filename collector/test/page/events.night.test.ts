@@ -1,47 +1,9 @@
 import { expect, test } from 'vitest'
 import { useBrowser } from '../browser.ts'
 import { openCollector, post, track } from '../support.ts'
-import { names, openPage, openWithMix, panel, row, shows } from './support.ts'
+import { names, openPage, openWithMix, panel, row } from './support.ts'
 
 useBrowser()
-
-test('a key that is pressed while an event is drawn does not lead back to it', async () => {
-  const { collector, page } = await openWithMix()
-  const { events } = await (await fetch(`${collector.url}/api/events?limit=2&order=newest`)).json()
-  // An observer is called before the effects of what was drawn.
-  await page.evaluate(() => {
-    const observer = new MutationObserver(() => {
-      if (document.querySelector('.panel .json') === null) return
-      observer.disconnect()
-      const down = new KeyboardEvent('keydown', { key: 'ArrowDown', bubbles: true, cancelable: true })
-      document.querySelector('.list')?.dispatchEvent(down)
-    })
-    observer.observe(document.body, { childList: true, subtree: true })
-  })
-
-  await row(page, 'C c').click()
-
-  await expect.poll(() => page.url()).toContain(`open=${events[1].id}`)
-})
-
-test('a filter that is chosen right after typing stays', async () => {
-  const collector = await openCollector()
-  await post(collector, '/v1/track', track({ event: 'Paid' }))
-  await post(collector, '/v1/page', { userId: 'u', name: 'Paid' })
-  const page = await openPage(collector)
-  await shows(page, 'Paid', 'Paid')
-
-  await page.locator('main input[name=search]').pressSequentially('Paid')
-  // Closes the suggestions, which cover the filters.
-  await page.keyboard.press('Escape')
-  await page.getByRole('button', { name: 'Kind', exact: true }).click()
-  await page.getByRole('button', { name: /^page/ }).click()
-  await shows(page, 'Paid')
-  // The last timer of what was typed would have fired by now.
-  await page.waitForTimeout(1500)
-  await page.getByRole('button', { name: 'Kind: page', exact: true }).waitFor()
-  expect(page.url()).toContain('type%3Apage')
-})
 
 test('the arrow keys move in a menu, and Escape closes only the menu', async () => {
   const collector = await openCollector()
@@ -105,23 +67,6 @@ test('a flood is counted before it is drawn, and a request shows only its first 
   expect(await panel(page).locator('.event-rows .row').count()).toBe(20)
 })
 
-test('a page that is scrolled down does not fetch rows that it does not show', async () => {
-  const { collector, page } = await openWithMix()
-  const many = Array.from({ length: 300 }, (_, index) => ({
-    type: 'track',
-    userId: 'u',
-    event: `Many ${index}`,
-  }))
-  await post(collector, '/v1/batch', { batch: many })
-  await row(page, 'Many 299').waitFor()
-  await page.locator('.list').evaluate((node) => node.scrollTo(0, 900))
-  const fetched: string[] = []
-  page.on('request', (request) => fetched.push(request.url()))
-  await post(collector, '/v1/batch', { batch: many })
-  await page.locator('.new-events', { hasText: '300 new events' }).waitFor()
-  expect(fetched.filter((url) => /\/api\/events\?/.test(url))).toEqual([])
-})
-
 test('arrow keys and Enter work on a page that was just loaded, and on a screen that was opened with the menu', async () => {
   const { page } = await openWithMix()
   await page.locator('.list .row').first().waitFor()
@@ -150,32 +95,6 @@ test('arrow keys and Enter work on a page that was just loaded, and on a screen 
   await page.getByRole('button', { name: 'More' }).click()
   await page.keyboard.press('ArrowDown')
   expect(await page.locator('.row[aria-selected=true]').count()).toBe(0)
-})
-
-test('a key that is pressed the moment the list or the panel appears is not lost', async () => {
-  const collector = await openCollector()
-  await post(collector, '/v1/track', track({ event: 'A' }))
-  const page = await openPage(collector, { at: 'requests' })
-  // An observer is called before the browser draws what has changed, so no key can be earlier.
-  await page.evaluate(() => {
-    const keys = [
-      ['.events .row', 'Enter'],
-      ['.panel', 'Escape'],
-    ]
-    const pressed: string[] = []
-    Object.assign(window, { pressed })
-    new MutationObserver(() => {
-      const [selector, key] = keys[pressed.length] ?? []
-      if (key === undefined || document.querySelector(selector ?? '') === null) return
-      pressed.push(key)
-      document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }))
-    }).observe(document.body, { childList: true, subtree: true })
-  })
-
-  await page.getByRole('link', { name: /^Events/ }).click()
-
-  await expect.poll(() => page.evaluate(() => Reflect.get(window, 'pressed'))).toEqual(['Enter', 'Escape'])
-  await expect.poll(() => panel(page).count()).toBe(0)
 })
 
 test('with 20,000 events, the document has few rows, and scrolling fetches older events', async () => {

@@ -38,24 +38,6 @@ const createFeed = () =>
   new Feed<Item, ItemPage>({ path: 'api/items', countPath: 'api/count', pick: ({ items }) => items })
 const ids = (feed: Feed<Item, ItemPage>) => feed.items.value.map(({ id }) => id)
 
-test('items that arrive during a request are requested again', async () => {
-  const requests = collectorByHand()
-  const feed = createFeed()
-  void feed.ask({})
-  // New items arrive before the first response.
-  void feed.follow(false)
-  await requests[0]?.respond({ items: [{ id: '1' }], head: 'h1' })
-  expect(requests[1]?.url).toContain('after=h1')
-  // More new items arrive while the feed fetches the others.
-  void feed.follow(false)
-  await requests[1]?.respond({ items: [{ id: '2' }], head: 'h2' })
-  expect(requests[2]?.url).toContain('after=h2')
-  await requests[2]?.respond({ items: [{ id: '3' }], head: 'h3' })
-
-  expect(ids(feed)).toEqual(['3', '2', '1'])
-  expect(requests).toHaveLength(3)
-})
-
 test('a response to an older query is never shown for a newer one', async () => {
   const requests = collectorByHand()
   const feed = createFeed()
@@ -66,19 +48,6 @@ test('a response to an older query is never shown for a newer one', async () => 
 
   expect(ids(feed)).toEqual(['new'])
   expect(feed.isStale.value).toBe(false)
-})
-
-test('while the list is paused, new items are counted with the same query, and no row is fetched', async () => {
-  const requests = collectorByHand()
-  const feed = createFeed()
-  void feed.ask({ q: 'user:ada' })
-  await requests[0]?.respond({ items: [{ id: '1' }], head: 'h1' })
-  void feed.follow(true)
-  expect(requests[1]?.url).toBe('api/count?q=user%3Aada&after=h1')
-  await requests[1]?.respond({ count: 7 })
-
-  expect(feed.waiting.value).toBe(7)
-  expect(ids(feed)).toEqual(['1'])
 })
 
 test('if there are more new items than fit in a page, the list starts again, so that it has no gap', async () => {

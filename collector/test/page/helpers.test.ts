@@ -1,17 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { asCurl, asTrackpost } from '../../page/src/lib/as-code.ts'
-import { compare, pathKey, pathText } from '../../page/src/lib/diff.ts'
-import {
-  ago,
-  bytes,
-  dateAndTime,
-  duration,
-  exactDateAndTime,
-  labelOf,
-  share,
-  tickOf,
-} from '../../page/src/lib/format.ts'
+import { compare, pathKey } from '../../page/src/lib/diff.ts'
+import { ago, bytes, duration, share } from '../../page/src/lib/format.ts'
 import { quoted, termFor, termsOf, withoutTerm, withTerm } from '../../page/src/lib/search-line.ts'
 import { visibleText } from '../../page/src/lib/visible-text.ts'
 
@@ -28,11 +19,6 @@ test('a search line is split at spaces, but not inside quotes and brackets', () 
   expect(texts('  ')).toEqual([])
   // The text that is being typed is not valid yet, but still has to be shown.
   expect(texts('a "half typed b')).toEqual(['a', '"half typed b'])
-})
-
-test('the position of each term is its offset in the line', () => {
-  const line = ' a  "b c" '
-  expect(termsOf(line).map(({ start, end }) => line.slice(start, end))).toEqual(['a', '"b c"'])
 })
 
 test('a value is quoted if it would be parsed as something else', () => {
@@ -70,10 +56,6 @@ test('a comparison lists the topmost values that differ, and ignores the order o
 test('a key named like a part of the prototype is compared like any other', () => {
   const changes = compare(JSON.parse('{"__proto__": 1, "constructor": 1}'), JSON.parse('{"__proto__": 2}'))
   expect([...changes.keys()]).toEqual([pathKey(['__proto__']), pathKey(['constructor'])])
-})
-
-test('a path is written as in JavaScript', () => {
-  expect(pathText(['properties', 'items', 0, 'odd name'])).toBe('properties.items[0]["odd name"]')
 })
 
 test('invisible characters are replaced by their codes, and visible ones are unchanged', () => {
@@ -148,25 +130,4 @@ test('the Trackpost code is the call that sends the message, without the fields 
       timestamp: 'Invalid Date',
     },
   ])
-})
-
-test('a date is shown with its time zone, to the second or to the millisecond', () => {
-  const iso = new Date(2026, 10, 21, 14, 5, 12, 34).toISOString()
-  expect(dateAndTime(iso)).toMatch(/^21 Nov 2026, 14:05:12 \S+$/)
-  expect(exactDateAndTime(iso)).toMatch(/^21 Nov 2026, 14:05:12\.034 \S+$/)
-  expect([dateAndTime('never'), exactDateAndTime('never')]).toEqual(['never', 'never'])
-})
-
-test('a chart of more than two days labels days, and a chart of years also shows the year', () => {
-  const [second, day] = [1000, 86_400_000]
-  const at = new Date(2026, 10, 21, 14, 5, 10).toISOString()
-  const both = (bucketMs: number, lengthMs: number) => [
-    tickOf(at, bucketMs, lengthMs),
-    labelOf(at, bucketMs, lengthMs),
-  ]
-  expect(both(10 * second, 300 * second)).toEqual(['14:05:10', '14:05:10'])
-  expect(both(1800 * second, day)).toEqual(['14:05', '14:05'])
-  expect(both(10_800 * second, 7 * day)).toEqual(['21 Nov', '21 Nov, 14:05'])
-  expect(both(day, 90 * day)).toEqual(['21 Nov', '21 Nov'])
-  expect(both(9 * day, 1000 * day)).toEqual(['21 Nov 2026', '21 Nov 2026'])
 })

@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { useBrowser } from '../browser.ts'
 import { post, track } from '../support.ts'
-import { openPage, openWithMany, panel, row } from './support.ts'
+import { openPage, openWithMany, row } from './support.ts'
 
 useBrowser()
 
@@ -40,27 +40,4 @@ test('arrow keys scroll a long list, and at its top new items are shown again wh
   expect(await wholeSelected(page)).toBe('Event 149')
   await page.keyboard.press('Escape')
   await row(page, 'Later').waitFor()
-})
-
-test('the row of the opened event is visible after following a link, after a click on Older, and when rows have two lines', async () => {
-  const collector = await openWithMany()
-  const { events } = (await (await fetch(`${collector.url}/api/events?event=Event+60`)).json()) as {
-    events: Array<{ id: string }>
-  }
-  const page = await openPage(collector, { at: `events?open=${events[0]?.id}` })
-
-  await expect.poll(() => wholeSelected(page)).toBe('Event 60')
-  for (let number = 59; number >= 40; number--) {
-    await panel(page).getByRole('button', { name: 'Older' }).click()
-    await panel(page)
-      .locator('h2', { hasText: `Event ${number}` })
-      .waitFor()
-  }
-  await expect.poll(() => wholeSelected(page)).toBe('Event 40')
-
-  await page.keyboard.press('Escape')
-  await page.locator('.list').evaluate((list) => list.scrollTo(0, 0))
-  await row(page, 'Event 129').click()
-  await panel(page).locator('h2', { hasText: 'Event 129' }).waitFor()
-  await expect.poll(() => wholeSelected(page)).toBe('Event 129')
 })

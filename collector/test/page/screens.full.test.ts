@@ -206,66 +206,6 @@ test('destinations show pending and failed deliveries, and can try them again', 
   await page.locator('.notice', { hasText: '1 delivery tried again' }).waitFor()
 })
 
-test('the focus stays on a retry button, and the button of a destination without deliveries does nothing', async () => {
-  const collector = await openCollector({
-    config: {
-      destinations: [
-        { name: 'Slow', type: 'webhook', url: 'http://127.0.0.1:9/', firstDelay: 60_000 },
-        { name: 'Idle', type: 'webhook', url: 'http://127.0.0.1:9/', enabled: false },
-      ],
-    },
-  })
-  await post(collector, '/v1/track', track())
-  const page = await openPage(collector, { at: 'destinations' })
-  const card = (name: string) => page.locator(`.destination[aria-label="${name}"]`)
-  await card('Slow').locator('.figures dd', { hasText: '1' }).first().waitFor()
-  let questions = 0
-  page.on('request', (request) => {
-    if (request.method() === 'POST') questions++
-  })
-
-  const button = card('Slow').getByRole('button', { name: 'Try everything again' })
-  await button.focus()
-  await page.keyboard.press('Enter')
-  await page.locator('.notice', { hasText: '1 delivery tried again' }).waitFor()
-  expect(await button.evaluate((node) => node === document.activeElement)).toBe(true)
-
-  await card('Idle')
-    .getByRole('button')
-    .evaluate((node: HTMLElement) => node.click())
-  expect(await card('Idle').getByRole('button').isEnabled()).toBe(false)
-  expect(questions).toBe(1)
-})
-
-test('of a destination that is turned off, no next attempt is shown', async () => {
-  const collector = await openCollector()
-  const inAMinute = new Date(Date.now() + 60_000).toISOString()
-  const waiting = {
-    name: 'CRM',
-    type: 'webhook',
-    target: 'http://127.0.0.1:9/',
-    isEnabled: true,
-    pending: 7,
-    delivered: 0,
-    failed: 0,
-    skipped: 0,
-    oldestPendingAt: new Date().toISOString(),
-    nextAttemptAt: inAMinute,
-    perSecond: 0,
-    lastError: null,
-    failures: [],
-  }
-  const destinations = [waiting, { ...waiting, name: 'Off', isEnabled: false }]
-  const page = await openPage(collector)
-  await page.route('**/api/destinations', (route) => route.fulfill({ json: { destinations } }))
-  await page.goto(`${collector.url}/#/destinations`)
-
-  const text = (name: string) => page.locator(`.destination[aria-label="${name}"]`).textContent()
-  await page.getByText('The oldest pending delivery came').first().waitFor()
-  expect(await text('CRM')).toContain('the next attempt is in')
-  expect(await text('Off')).not.toContain('next attempt')
-})
-
 test('faults can be set and removed with a click, and affect the next request', async () => {
   const collector = await openCollector()
   const page = await openPage(collector, { at: 'faults' })

@@ -1,6 +1,3 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { useBrowser } from '../browser.ts'
@@ -36,55 +33,6 @@ test.each([1440, 390])('%i px: no type, value or id is wider than its screen', a
   await page.goto(`${collector.url}/#/users?id=${'u'.repeat(300)}`)
   await page.locator('.panel h2, .drawer h2').waitFor()
   expect(await hidden(page, '.panel, .drawer')).toBe(0)
-})
-
-test('on a phone, destinations do not cover the time, and two failed ones are shown as a number', async () => {
-  const dead = { type: 'webhook' as const, url: 'http://127.0.0.1:9/', maxAttempts: 1 }
-  const path = join(mkdtempSync(join(tmpdir(), 'trackpost-collector-')), 'out.ndjson')
-  const name = 'A destination whose name is the title of a ticket'
-  const destinations = [
-    { ...dead, name },
-    { ...dead, name: 'Second' },
-    { name: 'Lines', type: 'file' as const, path },
-  ]
-  const collector = await openCollector({ config: { destinations } })
-  const one = track({ event: 'One failed', integrations: { Second: false } })
-  await post(collector, '/v1/batch', { batch: [one, track({ event: 'Two failed' })] })
-  const page = await openPage(collector, PHONE)
-
-  await row(page, 'One failed').locator('.pill.bad', { hasText: 'A destination' }).waitFor()
-  await row(page, 'Two failed').locator('.pill.bad', { hasText: '✕ 2' }).waitFor()
-  for (const event of ['One failed', 'Two failed']) {
-    const right = await row(page, event).locator('.deliveries .pill.bad').boundingBox()
-    const time = await row(page, event).locator('.time .cell-text').boundingBox()
-    expect((right?.x ?? 0) + (right?.width ?? 0)).toBeLessThan(time?.x ?? 0)
-  }
-})
-
-test('what was delivered is no badge, and a badge that has no room is left out instead of cut', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'trackpost-collector-'))
-  const destinations = [
-    { name: 'Customer success', type: 'webhook' as const, url: 'http://127.0.0.1:9/', maxAttempts: 1 },
-    { name: 'Lines', type: 'file' as const, path: join(folder, 'a') },
-    { name: 'More lines', type: 'file' as const, path: join(folder, 'b') },
-  ]
-  const collector = await openCollector({ config: { destinations } })
-  const delivered = track({ event: 'All', integrations: { 'Customer success': false } })
-  await post(collector, '/v1/batch', { batch: [delivered, track({ event: 'Some' })] })
-  const page = await openPage(collector)
-
-  await row(page, 'All').locator('.deliveries .state-word', { hasText: '2 of 2' }).waitFor()
-  expect(await row(page, 'All').locator('.deliveries .pill').count()).toBe(0)
-  await row(page, 'Some').locator('.deliveries .pill.bad', { hasText: 'Customer success' }).waitFor()
-  const visible = await row(page, 'Some')
-    .locator('.deliveries .cell-text')
-    .evaluate((cell) => {
-      const { bottom } = cell.getBoundingClientRect()
-      return [...cell.children].flatMap((badge) =>
-        badge.getBoundingClientRect().top < bottom ? [badge.textContent] : [],
-      )
-    })
-  expect(visible).toEqual(['✕ Customer success'])
 })
 
 test('the menu of a value is visible, even at the lower edge of the window', async () => {
@@ -144,29 +92,6 @@ test('a list that could not be loaded has a button to try again, and its search 
   await row(page, 'A').waitFor()
 })
 
-test('a request for users never exceeds the limit of the collector', async () => {
-  const collector = await openCollector()
-  // The user in the answer below does not exist, so its details are not found.
-  const page = await openPage(collector, { at: 'nowhere', expected: /404/ })
-  const limits: number[] = []
-  await page.route('**/api/users?*', (route) => {
-    limits.push(Number(new URL(route.request().url()).searchParams.get('limit')))
-    const user = { id: 'a', userId: 'a', anonymousId: null, count: 1, lastSeen: '2026-05-17T09:30:00Z' }
-    return route.fulfill({ json: { users: [user], next: '1' } })
-  })
-  await page.goto(`${collector.url}/#/users`)
-  const more = page.getByRole('button', { name: 'Show more' })
-  await more.waitFor()
-  for (let asked = 1; (await more.count()) > 0; asked++) {
-    await more.click()
-    await expect.poll(() => limits.length).toBeGreaterThan(asked)
-  }
-
-  const most = Math.max(...limits)
-  expect((await fetch(`${collector.url}/api/users?limit=${most}`)).status).toBe(200)
-  expect((await fetch(`${collector.url}/api/users?limit=${most + 1}`)).status).toBe(400)
-})
-
 test('the chart for all time begins with the first event or request, not in 1970', async () => {
   const collector = await openCollector()
   await post(collector, '/v1/nowhere', {})
@@ -205,45 +130,3 @@ test.each([1440, 390])(
     await hasFocus('.list')
   },
 )
-
-test('in rows of two lines, times and destinations stand in one column, whatever the status says', async () => {
-  const hook = { type: 'webhook' as const, url: 'http://127.0.0.1:9/', firstDelay: 60_000 }
-  const collector = await openCollector({
-    config: {
-      destinations: [
-        { ...hook, name: 'CRM' },
-        { ...hook, name: 'Warehouse' },
-      ],
-    },
-    plan: { track: { Bought: { required: ['total'] } } },
-  })
-  await post(collector, '/v1/track', track({ event: 'Bought', properties: {} }))
-  await post(collector, '/v1/track', track({ event: 'Looked', timestamp: '2026-05-17T09:30:00' }))
-  await post(collector, '/v1/identify', { userId: 'ada', traits: { plan: 'pro' } })
-  const page = await openPage(collector, { viewport: { width: 768, height: 800 } })
-  await row(page, 'Bought').locator('.deliveries .pill', { hasText: '0 of 2' }).waitFor()
-
-  for (const width of [768, 390]) {
-    await page.setViewportSize({ width, height: 800 })
-    const places = await page.locator('.list .row:has(.kind)').evaluateAll(
-      (rows, hasSource) =>
-        rows.map((one) => {
-          const { top } = one.getBoundingClientRect()
-          const box = (selector: string) => one.querySelector(selector)?.getBoundingClientRect()
-          return {
-            time: box('.time')?.right,
-            // To the pixel: the parts of a pixel depend on the font.
-            line: Math.abs((box('.kind')?.top ?? 0) - top - 31) < 1,
-            deliveries: box('.deliveries')?.right,
-            kind: box('.kind')?.left,
-            hasUser: (box('.user')?.width ?? 0) > 60,
-            source: hasSource ? box('.source')?.right : undefined,
-          }
-        }),
-      width === 390,
-    )
-    expect(places).toHaveLength(3)
-    expect(places[0]?.hasUser).toBe(true)
-    expect({ width, places }).toEqual({ width, places: Array(3).fill(places[0]) })
-  }
-})

@@ -1,4 +1,4 @@
-import { chmodSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
 import { ConfigError } from '../../src/index.ts'
 import type { NewEvent } from '../../src/new-event.ts'
@@ -35,26 +35,6 @@ function newEvent(fields: Partial<NewEvent> = {}): NewEvent {
 }
 
 const seqs = (store: Store) => store.database.all<{ seq: number }>('SELECT seq FROM event ORDER BY seq')
-
-test('the appends of one turn share a transaction, and each gets its own results', async () => {
-  const store = open()
-  let commits = 0
-  store.changes.subscribe({ committed: () => commits++ })
-
-  const results = await Promise.all([
-    store.append([newEvent({ messageId: 'a' })]),
-    store.append([newEvent({ messageId: 'b' }), newEvent({ messageId: 'a' })]),
-  ])
-
-  expect(results.map((one) => one.map(({ seq, reason }) => [seq, reason]))).toEqual([
-    [[1, null]],
-    [
-      [2, null],
-      [3, 'duplicate'],
-    ],
-  ])
-  expect(commits).toBe(1)
-})
 
 test('the newest events are kept, and the totals count what is kept', async () => {
   const store = open({ keep: 200 })
@@ -99,18 +79,6 @@ test('F123: a full disk refuses what does not fit, keeps the rest, and is used a
   expect(seqs(store)).toHaveLength(3)
 })
 
-test('what is written to a file that was replaced is refused', async () => {
-  const path = newDatabaseFile()
-  const store = open({ path })
-  await store.append([newEvent()])
-
-  renameSync(path, `${path}.old`)
-  writeFileSync(path, '')
-
-  await expect(store.append([newEvent()])).rejects.toThrow(/removed or replaced/)
-  expect(store.whyNotReady()).toMatch(/removed or replaced/)
-})
-
 test.runIf(process.platform !== 'win32')('the file and its log can only be read by their owner', async () => {
   const path = newDatabaseFile()
   writeFileSync(path, '')
@@ -135,6 +103,15 @@ test('a file of another program is refused and left as it is', () => {
 
   writeFileSync(path, 'name,price\ntea,3\n'.repeat(20))
   expect(() => open({ path })).toThrow(/it is not a database/)
+})
+
+test.each([
+  ['file:events.db', /expected the path of a file/],
+  ['postgres://ada:pw@db/x', /expected the path of a file/],
+  [' ', /expected the path of a file/],
+  ['/no/such/folder/x.db', /cannot be opened \(.*its folder does not exist/],
+])('the store %j is refused', async (store, message) => {
+  await expect(openCollector({ store })).rejects.toThrow(message)
 })
 
 test('a second collector that opens the file gets a sentence, until the first has closed it', async () => {
