@@ -102,36 +102,3 @@ test('a request to /api/wait that ends because the collector closes gets a respo
   expect([response.status, ((await response.json()) as { code: string }).code]).toEqual([503, 'closed'])
   expect(faults).toEqual([])
 })
-
-test('events() can filter by every field', async () => {
-  const collector = await openCollector()
-  await post(collector, '/v1/batch', {
-    batch: [
-      track({ messageId: 'm1', event: 'A', userId: 'u1' }),
-      track({
-        messageId: 'm2',
-        event: 'B',
-        userId: undefined,
-        anonymousId: 'a1',
-        properties: { q: '100%_x' },
-      }),
-      { type: 'identify', messageId: 'm3', userId: 'u1' },
-      { type: 'track', messageId: 'm4', userId: 'u1' },
-    ],
-  })
-  const found = (filter: Parameters<typeof collector.events>[0]) =>
-    collector.events(filter).map(({ messageId }) => messageId)
-
-  expect(found({ event: 'A' })).toEqual(['m1'])
-  expect(found({ type: 'identify' })).toEqual(['m3'])
-  expect(found({ userId: 'u1' })).toEqual(['m1', 'm3', 'm4'])
-  expect(found({ anonymousId: 'a1' })).toEqual(['m2'])
-  expect(found({ messageId: 'm2' })).toEqual(['m2'])
-  expect(found({ status: 'rejected' })).toEqual(['m4'])
-  expect(found({ reason: 'no_event' })).toEqual(['m4'])
-  expect(found({ source: 'shop', order: 'newest', limit: 2 })).toEqual(['m4', 'm3'])
-  expect(found({ source: 'nobody' })).toEqual([])
-  expect(found({ text: '100%_' })).toEqual(['m2'])
-  expect(found({ text: '1_0%' })).toEqual([])
-  expect(found({ after: 2 })).toEqual(['m3', 'm4'])
-})

@@ -266,16 +266,3 @@ test('requests are exported too, including refused ones', async () => {
   expect(rows).toEqual([expect.stringContaining(`,"'=HYPERLINK(""x"")",`)])
   expect((await get('/api/export/requests?event=x')).status).toBe(400)
 })
-
-test('a missing record gets 404, and a wrong parameter gets 400 with its name', async () => {
-  for (const path of ['events/999', 'requests/999999', 'users/nobody', 'catalogue/Nothing']) {
-    expect((await get(`/api/${path}`)).status).toBe(404)
-  }
-  expect((await get('/api/events?q=foo:bar')).body).toMatchObject({
-    code: 'bad_search',
-    position: 0,
-    length: 3,
-  })
-  expect((await get('/api/overview?from=soon')).body.message).toMatch(/from/)
-  expect((await get('/api/events?cursor=nonsense')).body.message).toMatch(/cursor/)
-})

@@ -23,6 +23,8 @@ test.each([
   ['type=Track', /type/],
   ['after=x', /after/],
   ['colour=red', /colour/],
+  ['cursor=nonsense', /cursor/],
+  ['from=soon', /from/],
 ])('the query %s is refused with 400 and the name of the parameter', async (query, message) => {
   const collector = await openCollector()
 
@@ -32,9 +34,11 @@ test.each([
   expect(body.message).toMatch(message)
 })
 
-test('DELETE deletes the events, and PUT is refused', async () => {
+test('DELETE deletes the events, PUT is refused, and a missing record gets 404', async () => {
   const collector = await openWithEvents(2)
 
+  for (const path of ['events/999', 'requests/999999', 'users/nobody', 'catalogue/Nothing'])
+    expect((await get(`${collector.url}/api/${path}`)).status).toBe(404)
   expect((await get(`${collector.url}/api/events`, { method: 'PUT' })).status).toBe(405)
   expect((await get(`${collector.url}/api/events/1/replay`)).status).toBe(405)
   expect((await get(`${collector.url}/api/events`, { method: 'DELETE' })).status).toBe(200)

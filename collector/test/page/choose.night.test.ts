@@ -94,21 +94,3 @@ test('the filters show what has arrived, with numbers, and can be combined and r
   await page.getByRole('button', { name: 'Time: the last 5 minutes', exact: true }).waitFor()
   await expect.poll(() => names(page)).toHaveLength(5)
 })
-
-test('an active fault is seen on every screen, and can be limited to one source and removed', async () => {
-  const { collector, page } = await openWithFour()
-  await page.goto(`${collector.url}/#/faults`)
-  await page.getByLabel('Source').selectOption('shop')
-  await page.getByRole('button', { name: 'Set Outage', exact: true }).click()
-  await page.locator('.rules .rule', { hasText: 'from shop' }).waitFor()
-
-  await page.goto(`${collector.url}/#/users`)
-  await page.getByText('1 fault is active').waitFor()
-  const other = await post(collector, '/v1/track', track(), { authorization: basic('mobile') })
-  const shop = await post(collector, '/v1/track', track())
-  expect([other.status, shop.status]).toEqual([200, 503])
-  await page.locator('.fault-line').getByRole('button', { name: 'Remove' }).click()
-
-  await expect.poll(() => page.locator('.fault-line').count()).toBe(0)
-  expect(collector.faults().rules).toEqual([])
-})

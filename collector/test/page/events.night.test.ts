@@ -53,50 +53,6 @@ test('after a click on Pause, or after scrolling down, the list stops and new ev
   expect(await page.locator('.new-events').count()).toBe(0)
 })
 
-test('a flood is counted before it is drawn, and a request shows only its first events', async () => {
-  const { collector, page } = await openWithMix()
-  const many = Array.from({ length: 150 }, (_, index) => track({ event: `Many ${index}` }))
-  await post(collector, '/v1/batch', { batch: many })
-  await page.locator('.new-events', { hasText: '150 new events' }).waitFor()
-  expect(await names(page)).toHaveLength(4)
-  await row(page, 'Many 149').waitFor()
-
-  await page.goto(`${collector.url}/#/requests`)
-  await page.locator('.list .row').first().click()
-  await panel(page).getByText('the first 20').waitFor()
-  expect(await panel(page).locator('.event-rows .row').count()).toBe(20)
-})
-
-test('arrow keys and Enter work on a page that was just loaded, and on a screen that was opened with the menu', async () => {
-  const { page } = await openWithMix()
-  await page.locator('.list .row').first().waitFor()
-
-  await page.keyboard.press('Enter')
-  await panel(page).locator('h2', { hasText: 'C c' }).waitFor()
-  await page.keyboard.press('ArrowDown')
-  await panel(page).locator('.facts', { hasText: 'nameless' }).waitFor()
-  await page.keyboard.press('Escape')
-  await expect.poll(() => panel(page).count()).toBe(0)
-
-  await page.getByRole('link', { name: 'Users' }).click()
-  await page.getByRole('region', { name: 'Users' }).waitFor()
-  await page.getByRole('link', { name: /^Events/ }).click()
-  await page.locator('.list .row').first().waitFor()
-  await page.keyboard.press('ArrowDown')
-  await page.locator('.row[aria-selected=true]').waitFor()
-  await page.keyboard.press('Enter')
-  await panel(page).waitFor()
-
-  // An open menu handles the arrow keys itself, so they do not move the selection in the list.
-  await page.keyboard.press('Escape')
-  await expect.poll(() => panel(page).count()).toBe(0)
-  await page.reload()
-  await page.locator('.list .row').first().waitFor()
-  await page.getByRole('button', { name: 'More' }).click()
-  await page.keyboard.press('ArrowDown')
-  expect(await page.locator('.row[aria-selected=true]').count()).toBe(0)
-})
-
 test('with 20,000 events, the document has few rows, and scrolling fetches older events', async () => {
   const collector = await openCollector()
   const batch = Array.from({ length: 1000 }, (_, index) => ({

@@ -3,23 +3,8 @@ import { expect, test } from 'vitest'
 import { asCurl, asTrackpost } from '../../page/src/lib/as-code.ts'
 import { compare, pathKey } from '../../page/src/lib/diff.ts'
 import { ago, bytes, duration, share } from '../../page/src/lib/format.ts'
-import { quoted, termFor, termsOf, withoutTerm, withTerm } from '../../page/src/lib/search-line.ts'
+import { quoted, termFor } from '../../page/src/lib/search-line.ts'
 import { visibleText } from '../../page/src/lib/visible-text.ts'
-
-const texts = (line: string) => termsOf(line).map(({ text }) => text)
-
-test('a search line is split at spaces, but not inside quotes and brackets', () => {
-  expect(texts('event:"Order Completed" user:ada  -source:web')).toEqual([
-    'event:"Order Completed"',
-    'user:ada',
-    '-source:web',
-  ])
-  expect(texts('(a OR "b) c") d')).toEqual(['(a OR "b) c")', 'd'])
-  expect(texts('event:"say \\"hi there\\"" x')).toEqual(['event:"say \\"hi there\\""', 'x'])
-  expect(texts('  ')).toEqual([])
-  // The text that is being typed is not valid yet, but still has to be shown.
-  expect(texts('a "half typed b')).toEqual(['a', '"half typed b'])
-})
 
 test('a value is quoted if it would be parsed as something else', () => {
   expect(quoted('zoë-12')).toBe('zoë-12')
@@ -30,14 +15,6 @@ test('a value is quoted if it would be parsed as something else', () => {
     expect(quoted(text)).toBe(`"${text}"`)
   expect(termFor('properties.total', 5)).toBe('properties.total:5')
   expect(termFor('properties.total', '5')).toBe('properties.total:"5"')
-})
-
-test('terms are added once, replace their opposite, and can be removed', () => {
-  expect(withTerm('', 'user:ada')).toBe('user:ada')
-  expect(withTerm('a user:ada', 'user:ada')).toBe('a user:ada')
-  expect(withTerm('a -user:ada', 'user:ada')).toBe('a user:ada')
-  expect(withTerm('a OR b', 'c')).toBe('(a OR b) c')
-  expect(withoutTerm('a "b c" d', 1)).toBe('a d')
 })
 
 test('a comparison lists the topmost values that differ, and ignores the order of the keys', () => {

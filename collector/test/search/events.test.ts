@@ -37,6 +37,22 @@ test('a search line never becomes SQL', () => {
   }
 })
 
+test.each([
+  [{ event: 'Viewed' }, 'c'],
+  [{ type: 'page' as const }, 'd'],
+  [{ userId: 'bob' }, 'bf'],
+  [{ anonymousId: 'anon' }, 'c'],
+  [{ messageId: 'b' }, 'b'],
+  [{ status: 'rejected' as const }, 'e'],
+  [{ reason: 'no_event' as const }, 'e'],
+  [{ source: 'shop', order: 'newest' as const, limit: 2 }, 'fe'],
+  [{ text: '100%' }, 'f'],
+  [{ after: 5 }, 'fg'],
+])('the filter %j finds %j', (filter, expected) => {
+  const found = collector.events(filter)
+  expect(found.map(({ messageId }) => messageId).join('')).toBe(expected)
+})
+
 test('findLast returns the newest match, waitFor accepts a search line and rejects if it is invalid', async () => {
   expect(collector.findLast({ q: 'user:ada' })).toMatchObject({ messageId: 'e' })
   expect(collector.findLast({ event: 'Never' })).toBeUndefined()
