@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { inheritanceOf } from '../src/ingest/inheritance.ts'
 import { type Envelope, readMessage } from '../src/ingest/message.ts'
 import { Refusal, readRequest } from '../src/ingest/read-request.ts'
 import { isSameContent } from '../src/store/same-content.ts'
@@ -36,30 +35,6 @@ test('an event with an invalid timestamp loses only its time', () => {
   expect(JSON.parse(body)).toMatchObject({
     timestamp: envelope.receivedAt,
     originalTimestamp: 'yesterday',
-  })
-})
-
-test('the fields that the service added and changed are reported, with the sent values', () => {
-  const { sent, body } = read(
-    { messageId: undefined, context: { direct: true, ip: '10.0.0.1' } },
-    {
-      inheritance: inheritanceOf(
-        { context: { locale: 'de-DE', ip: '10.0.0.2' }, integrations: { Warehouse: false } },
-        500,
-      ),
-      sentAt: '2026-05-17T11:59:30.000Z',
-      sentAtMs: Date.parse('2026-05-17T11:59:30.000Z'),
-    },
-  )
-
-  expect(sent).toEqual({
-    added: ['originalTimestamp', 'sentAt', 'context.locale', 'integrations.Warehouse', 'receivedAt'],
-    changed: { timestamp: '2026-05-17T11:59:00.000Z', messageId: undefined, 'context.ip': '10.0.0.1' },
-    removed: [],
-  })
-  expect(JSON.parse(body)).toMatchObject({
-    context: { locale: 'de-DE', ip: '203.0.113.9', direct: true },
-    integrations: { Warehouse: false },
   })
 })
 

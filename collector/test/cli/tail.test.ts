@@ -44,23 +44,6 @@ test('events that arrive are printed, and those before are not', async () => {
   expect(lines.join('')).not.toMatch(/Other|Before/)
 })
 
-test('with --json, each line is a whole record', async () => {
-  const collector = await openCollector()
-  const { lines } = follow(collector.url, { isJson: true })
-
-  await expect
-    .poll(async () => {
-      await post(collector, '/v1/track', track({ properties: { total: 9 } }))
-      return lines.length
-    })
-    .toBeGreaterThan(0)
-
-  expect(JSON.parse(lines[0] ?? '')).toMatchObject({
-    status: 'accepted',
-    message: { properties: { total: 9 } },
-  })
-})
-
 test('a wrong search line and a missing token end the command with a sentence', async () => {
   const collector = await openCollector({ adminToken: 'correct-token' })
 
