@@ -2,6 +2,7 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { parseConfig } from '../../src/config/load.ts'
 import { useBrowser } from '../browser.ts'
 import { basic, openCollector, post, track } from '../support.ts'
 import { openPage, panel, row, search, shows } from './support.ts'
@@ -188,6 +189,13 @@ test('problems are counted and explained, and harmless ones are marked', async (
   await group('Harmless').locator('.problem-card', { hasText: 'duplicate' }).waitFor()
   await page.getByRole('link', { name: 'An example' }).last().click()
   await panel(page).locator('.explanation.info').waitFor()
+})
+
+test('without destinations, the screen shows a config that the collector takes', async () => {
+  const page = await openPage(await openCollector(), { at: 'destinations' })
+
+  const example = await page.locator('pre.code').textContent()
+  expect(parseConfig(JSON.parse(example ?? ''), 'the page').destinations).toHaveLength(2)
 })
 
 test('destinations show pending and failed deliveries, and can try them again', async () => {

@@ -1,4 +1,5 @@
 import { signal, useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
 import { about } from '../lib/basics.ts'
 import { count } from '../lib/format.ts'
 import { ask, sendJson } from '../lib/http.ts'
@@ -105,28 +106,27 @@ function Help({ onClose }: { onClose(): void }) {
       <h2>Keyboard</h2>
       <dl class="help">
         {KEYS.map(([keys, what]) => (
-          <div key={keys}>
-            <dt>
-              <kbd>{keys}</kbd>
-            </dt>
-            <dd>{what}</dd>
-          </div>
+          <HelpRow key={keys} term={<kbd>{keys}</kbd>} what={what} />
         ))}
       </dl>
       <h2>Search</h2>
       <dl class="help">
         {TERMS.map(([term, what]) => (
-          <div key={term}>
-            <dt>
-              <code>{term}</code>
-            </dt>
-            <dd>{what}</dd>
-          </div>
+          <HelpRow key={term} term={<code>{term}</code>} what={what} />
         ))}
       </dl>
       <p class="dialog-actions">
         <Button onClick={onClose}>Close</Button>
       </p>
     </Dialog>
+  )
+}
+
+function HelpRow({ term, what }: { term: ComponentChildren; what: string }) {
+  return (
+    <div>
+      <dt>{term}</dt>
+      <dd>{what}</dd>
+    </div>
   )
 }

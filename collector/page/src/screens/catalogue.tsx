@@ -58,14 +58,7 @@ export function CatalogueScreen() {
           {data !== undefined && data.entries.length > 0 && entries.length === 0 && (
             <Nothing title="No event name matches" />
           )}
-          {entries.length > 0 && (
-            <EntryTable
-              entries={entries}
-              current={key}
-              hasPlan={data?.plan !== null}
-              isStale={query.isStale}
-            />
-          )}
+          {entries.length > 0 && <EntryTable entries={entries} current={key} isStale={query.isStale} />}
         </div>
       }
       panel={key !== undefined && <EntryPanel entryKey={key} />}
@@ -122,11 +115,10 @@ function Plan({
 interface TableProps {
   entries: readonly CatalogueEntry[]
   current: string | undefined
-  hasPlan: boolean
   isStale: boolean
 }
 
-function EntryTable({ entries, current, hasPlan, isStale }: TableProps) {
+function EntryTable({ entries, current, isStale }: TableProps) {
   return (
     <table class={`entries${isStale ? ' stale' : ''}`}>
       <thead>
@@ -181,7 +173,7 @@ function EntryTable({ entries, current, hasPlan, isStale }: TableProps) {
                   <Pill tone="warn">{plural(entry.violations, 'breaks', 'break')} the plan</Pill>
                 </>
               )}
-              {hasPlan && entry.isPlanned === false && entry.name && (
+              {entry.isPlanned === false && entry.name && (
                 <>
                   {' '}
                   <Pill tone="info">not planned</Pill>

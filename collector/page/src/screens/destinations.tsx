@@ -29,11 +29,11 @@ export function DestinationsScreen() {
         <Nothing title="No destinations are configured">
           <p>
             Events are stored here and sent nowhere else. A destination in the config file sends them on, to a
-            file, a webhook or a ClickHouse table:
+            file or a webhook:
           </p>
           <pre class="code">
             {
-              '{\n  "destinations": [\n    { "name": "Warehouse", "type": "file", "path": "events.ndjson" },\n    { "name": "CRM", "type": "webhook", "url": "http://127.0.0.1:9000/hook" },\n    { "name": "Analytics", "type": "clickhouse", "url": "http://127.0.0.1:8123" }\n  ]\n}'
+              '{\n  "destinations": [\n    { "name": "Warehouse", "type": "file", "path": "events.ndjson" },\n    { "name": "CRM", "type": "webhook", "url": "http://127.0.0.1:9000/hook" }\n  ]\n}'
             }
           </pre>
         </Nothing>

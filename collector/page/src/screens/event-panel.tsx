@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { Fragment } from 'preact'
+import { type ComponentChildren, Fragment } from 'preact'
 import { useMemo } from 'preact/hooks'
 import { Ago, Button, Fact, Name, Pill, QueryState, Text } from '../components/basics.tsx'
 import { copy } from '../components/copy.tsx'
@@ -105,23 +105,15 @@ function Explanation({ event }: { event: EventDetails }) {
         </div>
       )}
       {(warnings ?? []).map((code) => (
-        <div class="explanation warning" key={code}>
-          <p>
-            <Pill tone="warn">{codeInWords(code)}</Pill>{' '}
-            <strong>{capitalised(helpFor(code)?.meaning ?? code)}</strong>
-          </p>
+        <Warning key={code} word={codeInWords(code)} meaning={capitalised(helpFor(code)?.meaning ?? code)}>
           <p>
             {helpFor(code)?.remedy}{' '}
             <a href={href('events', { q: `warning:${code}` })}>All events with this warning</a>
           </p>
-        </div>
+        </Warning>
       ))}
       {violations.length > 0 && (
-        <div class="explanation warning">
-          <p>
-            <Pill tone="warn">plan</Pill>{' '}
-            <strong>{plural(violations.length, 'violation')} of the tracking plan</strong>
-          </p>
+        <Warning word="plan" meaning={`${plural(violations.length, 'violation')} of the tracking plan`}>
           <ul>
             {violations.map(({ path, message }) => (
               <li key={`${path} ${message}`}>
@@ -132,9 +124,26 @@ function Explanation({ event }: { event: EventDetails }) {
               </li>
             ))}
           </ul>
-        </div>
+        </Warning>
       )}
     </>
+  )
+}
+
+interface WarningProps {
+  word: string
+  meaning: string
+  children: ComponentChildren
+}
+
+function Warning({ word, meaning, children }: WarningProps) {
+  return (
+    <div class="explanation warning">
+      <p>
+        <Pill tone="warn">{word}</Pill> <strong>{meaning}</strong>
+      </p>
+      {children}
+    </div>
   )
 }
 
