@@ -14,22 +14,16 @@ function setUp() {
   return { log, clock, out, err }
 }
 
-test.each([
-  [false, ['it listens\n']],
-  [true, []],
-])(
-  'messages go to stdout, unless it is quiet (%s), and problems to stderr, one line each',
-  (isQuiet, told) => {
-    const { log, out, err } = setUp({ isQuiet })
+test('messages go to stdout and problems to stderr, one line each', () => {
+  const { log, out, err } = setUp()
 
-    log.info('it listens')
-    log.fault('it\u001b[2J broke', new Error('a\r\nb'))
-    log.failed(new Error('it ends'))
+  log.info('it listens')
+  log.fault('it\u001b[2J broke', new Error('a\r\nb'))
+  log.failed(new Error('it ends'))
 
-    expect(out).toEqual(told)
-    expect(err).toEqual(['trackpost-collector: it [2J broke: a b\n', 'trackpost-collector: it ends\n'])
-  },
-)
+  expect(out).toEqual(['it listens\n'])
+  expect(err).toEqual(['trackpost-collector: it [2J broke: a b\n', 'trackpost-collector: it ends\n'])
+})
 
 test('a repeated problem is logged at most once in ten seconds, with the number of lines that were suppressed', () => {
   const { log, clock, err } = setUp()
