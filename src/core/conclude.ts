@@ -111,7 +111,7 @@ function misset(core: Core, request: Request, verdict: Verdict): void {
 }
 
 function failed(core: Core, request: Request, verdict: Verdict): void {
-  const { service, held } = core
+  const { service, held, settings } = core
   const { batch, isProbe } = request
   service.problem = verdict
   for (const item of batch.items) item.failures++
@@ -121,6 +121,8 @@ function failed(core: Core, request: Request, verdict: Verdict): void {
   if (service.successes > before) return blame(core, batch)
   // A part that fails says nothing of the service.
   if (batch.isPart && !isProbe) {
+    // A number that was set counts for an event alone, also when nothing else is left that could get through.
+    if (batch.items.length === 1 && settings.isMaxRetriesGiven) return blame(core, batch)
     core.parts.push(batch)
     return shut(core, core.partsGate, verdict.waitMs)
   }

@@ -79,7 +79,10 @@ function gateOpensAtMs(core: Core): number {
   return atMs
 }
 
-/** Parts take at most half of the requests; with one request at a time, every second. */
+/**
+ * Parts take at most half of the requests; with one request at a time, every second. While their gate was shut and nothing was
+ * accepted since, they go one event at a time: each of them may hold a bad event.
+ */
 function nextPart(core: Core, nowMs: number): Batch | undefined {
   const { settings, inFlight, line, partsGate, service } = core
   const most = Math.max(1, settings.maxConcurrentRequests >> 1)
@@ -92,7 +95,7 @@ function nextPart(core: Core, nowMs: number): Batch | undefined {
   if (index < 0) return undefined
   core.wasPart = true
   const [part] = core.parts.splice(index, 1) as [Batch]
-  const fitting = fittingOf(part, service.mostBytes)
+  const fitting = partsGate.waits > 0 ? 1 : fittingOf(part, service.mostBytes)
   if (fitting === part.items.length) return part
   core.parts.unshift({ ...part, items: part.items.slice(fitting) })
   return { ...part, items: part.items.slice(0, fitting) }
