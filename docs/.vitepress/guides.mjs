@@ -57,6 +57,7 @@ export const CONTRIBUTORS = [
     pages: [
       'contributing/decisions',
       'contributing/experiments',
+      'contributing/simulation',
       'contributing/page',
       'contributing/release',
     ],

@@ -1,5 +1,9 @@
-/** The real client through the cases of docs/spec.md, section 8, on a virtual clock. With TEST_FULL, each with three seeds. */
-import { describe, expect, test } from 'vitest'
+/**
+ * The real client through the cases of docs/spec.md, section 8, on a virtual clock. With TEST_FULL, each with three seeds. With
+ * TEST_WRITE, writes what came out with the first seed to docs/contributing/simulation.md.
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { afterAll, describe, expect, test } from 'vitest'
 import { TIER } from '../../scripts/tiers.mjs'
 import { type Report, type Scenario, simulate } from '../support/simulation.ts'
 
@@ -15,9 +19,40 @@ interface Row extends Scenario {
   readonly further?: (report: Report) => void
 }
 
-async function check({ share = 1, p99, told, further, ...scenario }: Row): Promise<void> {
+const PAGE = new URL('../../docs/contributing/simulation.md', import.meta.url)
+const written: string[] = []
+
+/** The case as a row of the table. */
+function rowOf(title: string, concurrency: number, report: Report): string {
+  const share = Math.floor((report.delivered / report.good) * 10_000) / 100
+  const cells = [
+    ...[title.replace(/^F\d+: /, ''), concurrency, report.good > 0 ? `${share} %` : '–', secondsOf(report.p99S)],
+    ...[secondsOf(report.toldS), secondsOf(report.flushS), report.firstMinute || '–'],
+    ...[report.laterMinute || '–', report.requests.toLocaleString('en-US')],
+  ]
+  return `| ${cells.join(' | ')} |`
+}
+
+function secondsOf(value: number): string {
+  return value > 0 ? `${value.toFixed(1)} s` : '–'
+}
+
+afterAll(() => {
+  const [before = '', rest = ''] = readFileSync(PAGE, 'utf8').split('<!-- rows -->\n')
+  if (process.env['TEST_WRITE'] === '1') {
+    const after = rest.slice(rest.indexOf('<!-- end of rows -->'))
+    writeFileSync(PAGE, `${before}<!-- rows -->\n${written.join('\n')}\n${after}`)
+    return
+  }
+  // Who adds a case must write the page again.
+  const titles = written.map((row) => row.split(' | ', 2).join(' | '))
+  expect(titles.filter((title) => !rest.includes(title))).toEqual([])
+})
+
+async function check(title: string, { share = 1, p99, told, further, ...scenario }: Row): Promise<void> {
   for (const seed of SEEDS) {
     const report = await simulate({ seed, ...scenario })
+    if (seed === SEEDS[0]) written.push(rowOf(title, scenario.concurrency ?? 4, report))
     expect(report.delivered).toBeGreaterThanOrEqual(Math.floor(report.good * share))
     if (p99 !== undefined) expect(report.p99S).toBeLessThanOrEqual(p99)
     if (told !== undefined) {
@@ -71,10 +106,10 @@ describe.each(PLACES[TIER])('with %s', (_name, concurrency) => {
     ['413 above 20 KB', { rate: 500, seconds: 20, mostBytes: 20_000, p99: 7 }],
     ['30 % of all requests fail', { rate: 5, seconds: 300, brown: 0.3, p99: 30 }],
     ['half of all requests fail', { rate: 50, seconds: 300, brown: 0.5, drain: 300, share: 0.999 }],
-  ])('%s: the good events are delivered', (_, row) => check({ ...row, concurrency }))
+  ])('%s: the good events are delivered', (title, row) => check(title, { ...row, concurrency }))
 
   test('F10: an outage costs 8 requests in its first minute, 6 in each later one, and no event', () =>
-    check({
+    check('an outage of 5 min', {
       ...{ rate: 20, seconds: 500, concurrency, outages: [[100, 400]], p99: 70 },
       further({ firstMinute, laterMinute }) {
         expect(firstMinute).toBeLessThanOrEqual(9)
@@ -91,25 +126,25 @@ describe.each(PLACES[TIER])('with %s', (_name, concurrency) => {
     ],
     ['wrong settings from the start', { rate: 20, seconds: 60, outages: [[0, 1_000]], outageReply: 401 }],
     ['wrong settings later', { rate: 20, seconds: 200, outages: [[50, 150]], outageReply: 404 }],
-  ])('F144: who waits is told within 11 s: %s', (_, row) =>
-    check({ ...row, ...waits, concurrency, share: 0, told: 11.9 }),
+  ])('F144: who waits is told within 11 s: %s', (title, row) =>
+    check(`who waits: ${title}`, { ...row, ...waits, concurrency, share: 0, told: 11.9 }),
   )
 
   test('F144: who waits is told within 20 s where the service hangs', () =>
-    check({
+    check('who waits: a service that hangs', {
       ...{ rate: 20, seconds: 200, concurrency, outages: [[50, 150]], outageReply: 'hang' },
       ...{ ...waits, share: 0, told: 20.9 },
     }))
 })
 
 test('five bad events a second, with four requests at once', () =>
-  check({ rate: 100, seconds: 120, bad: 0.05, p99: 8 }))
+  check('five bad events a second', { rate: 100, seconds: 120, bad: 0.05, p99: 8 }))
 
 test('an outage of an hour costs no event that nobody awaits', () =>
-  check({ rate: 5, seconds: 3_800, outages: [[100, 3_700]], p99: 70 }))
+  check('an outage of an hour', { rate: 5, seconds: 3_800, outages: [[100, 3_700]], p99: 70 }))
 
 test('F142: where everything is refused from the start, events end soon and requests are few', () =>
-  check({
+  check('400 for everything', {
     ...{ rate: 20, seconds: 120, bad: 1, badReply: 400, share: 0 },
     further({ codes, bad, requests }) {
       expect(codes).toEqual({ rejected: bad })
@@ -118,6 +153,6 @@ test('F142: where everything is refused from the start, events end soon and requ
   }))
 
 test('F141: bad events, a rate limit and an outage at once leave nothing behind', () =>
-  check({
+  check('bad events, a rate limit and an outage at once', {
     ...{ rate: 20, seconds: 300, bad: 0.005, outages: [[100, 200]], bucket: 20, ...waits, share: 0.5 },
   }))
