@@ -169,7 +169,7 @@ function addTypes(program: Command, context: CommandContext, onExit: OnExit): vo
   program
     .command('types')
     .description('write the TypeScript types of a tracking plan')
-    .argument('<plan>', 'a file, or - for stdin')
+    .argument('<plan>', 'a file, - for stdin, a URL, or the address of a collector')
     .option('--out <path>', 'file for the types; default: stdout')
     .option('--check', 'write nothing; exit with code 1 if the file of --out does not match the plan')
     .action(async (file: string, flags: TypesFlags) => onExit(await runTypes(file, flags, context)))

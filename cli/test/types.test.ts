@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { newFile, newFolder, run } from './support.ts'
+import { newFile, newFolder, run, serve, startCollector } from './support.ts'
 
 const plan = (content: unknown): string => newFile('plan.json', JSON.stringify(content, null, 2))
 
@@ -341,5 +341,53 @@ describe('--out and --check', () => {
     if (process.getuid?.() !== 0)
       expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('no permission') })
     expect(existsSync(join(locked, 'events.ts.tmp'))).toBe(false)
+  })
+})
+
+describe('a plan from a URL', () => {
+  test('a collector gives the plan of the events that it has received', async () => {
+    const collector = await startCollector('--admin-token', 'secret-token')
+    await collector.post('/v1/track', {
+      writeKey: 'k',
+      userId: 'ada',
+      event: 'Paid',
+      properties: { total: 5 },
+    })
+    const out = join(newFolder(), 'events.ts')
+
+    const refused = await run(['types', collector.url])
+    const written = await run(['types', collector.url, '--out', out], {
+      env: { TRACKPOST_ADMIN_TOKEN: 'secret-token' },
+    })
+
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('set TRACKPOST_ADMIN_TOKEN')])
+    expect([written.code, written.stderr]).toEqual([0, ''])
+    expect(readFileSync(out, 'utf8')).toMatch(/Paid: \{\s+total: number;?\s+\}/)
+  })
+
+  test('a URL with a path is fetched as it is, and its mistakes have a line; the token is not sent unasked', async () => {
+    const tokens: unknown[] = []
+    const url = await serve((request, response) => {
+      tokens.push(request.headers.authorization)
+      if (request.url === '/plans/shop.json') response.end('{\n  "track": { "Paid": {} }\n}')
+      else if (request.url === '/broken') response.end('{\n  "track": []\n}')
+      else response.writeHead(404).end()
+    })
+    const options = { env: { TRACKPOST_ADMIN_TOKEN: 'secret-token' } }
+
+    const good = await run(['types', `${url}/plans/shop.json`], options)
+    const broken = await run(['types', `${url}/broken`], options)
+    const missing = await run(['types', `${url}/missing`], options)
+
+    expect(good.stdout).toContain('Paid:')
+    expect([broken.code, broken.stderr]).toEqual([2, expect.stringContaining(`${url}/broken:2:12: `)])
+    expect([missing.code, missing.stderr]).toEqual([1, `trackpost: ${url}/missing responds with 404\n`])
+    expect(tokens).toEqual([undefined, undefined, undefined])
+  })
+
+  test('a collector that is not there is an error', async () => {
+    const { code, stderr } = await run(['types', 'http://127.0.0.1:9'])
+
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/cannot be reached: .*Is there a collector\?/)])
   })
 })

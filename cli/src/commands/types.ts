@@ -14,7 +14,7 @@ export async function runTypes(path: string, flags: TypesFlags, context: Command
   const { out } = flags
   if (flags.check === true && out === undefined)
     throw new UsageError('--check: add --out <path>, the file to check')
-  const { text, events } = await typesOf(path)
+  const { text, events } = await typesOf(path, context.env['TRACKPOST_ADMIN_TOKEN'])
   if (out === undefined) {
     context.stdout.write(text)
     return EXIT.delivered
@@ -37,12 +37,12 @@ export async function runTypes(path: string, flags: TypesFlags, context: Command
   return EXIT.delivered
 }
 
-async function typesOf(path: string): Promise<{ text: string; events: number }> {
+async function typesOf(path: string, adminToken?: string): Promise<{ text: string; events: number }> {
   // Loaded only when needed: the code for plans is as large as the rest of the program.
   const { readPlanFile } = await import('../plan/plan-file.ts')
   const { createTypes } = await import('../plan/typescript.ts')
   try {
-    return await createTypes(await readPlanFile(path))
+    return await createTypes(await readPlanFile(path, adminToken))
   } catch (error) {
     if (error instanceof RangeError) throw new UsageError(`${printable(path)}: nested too deeply for a plan`)
     throw error

@@ -9,6 +9,7 @@ import { printable, quoted } from '../output/text.ts'
 import { repeatedKey } from '../settings/exact-json.ts'
 import { parseJson } from '../settings/parse-json.ts'
 import { readTextFile } from '../settings/text-file.ts'
+import { fetchPlan, isAddress } from './fetch-plan.ts'
 
 /** A JSON Schema of draft 2020-12. */
 export type Schema = boolean | { readonly [keyword: string]: unknown }
@@ -30,13 +31,14 @@ export interface PlanFile {
 }
 
 /**
- * Reads a tracking plan from a file, or from stdin for `-`.
+ * Reads a tracking plan from a file, from stdin for `-`, or from a URL.
  *
+ * @param adminToken For a collector that requires one.
  * @throws UsageError when the plan cannot be read, is not JSON, has a key twice, or has an invalid JSON Schema.
  */
-export async function readPlanFile(path: string): Promise<PlanFile> {
+export async function readPlanFile(path: string, adminToken?: string): Promise<PlanFile> {
   const name = path === '-' ? 'stdin' : printable(path)
-  const text = await readText(path, name)
+  const text = isAddress(path) ? await fetchPlan(path, adminToken) : await readText(path, name)
   const plan = parseJson(text, name, 'the plan')
   const refusal = (at: Path, message: string): UsageError => {
     const { line, column } = positionOf(text, at)
