@@ -26,7 +26,12 @@ const written: string[] = []
 function rowOf(title: string, concurrency: number, report: Report): string {
   const share = Math.floor((report.delivered / report.good) * 10_000) / 100
   const cells = [
-    ...[title.replace(/^(?:F\d+,? ?)+: /, ''), concurrency, report.good > 0 ? `${share} %` : '–', secondsOf(report.p99S)],
+    ...[
+      title.replace(/^(?:F\d+,? ?)+: /, ''),
+      concurrency,
+      report.good > 0 ? `${share} %` : '–',
+      secondsOf(report.p99S),
+    ],
     ...[secondsOf(report.toldS), secondsOf(report.flushS), report.firstMinute || '–'],
     ...[report.laterMinute || '–', report.requests.toLocaleString('en-US')],
   ]
