@@ -1,19 +1,13 @@
 import { mistake } from './options.ts'
-import { compilePatterns, isRegExp, requireList } from './text-patterns.ts'
+import { compilePatterns, isRegExp, MAX_LENGTH, requireList } from './text-patterns.ts'
 
 export class KeyPatterns {
   readonly #names: ReadonlySet<string>
   readonly #patterns: readonly RegExp[]
-  readonly #maxLength: number
 
-  /**
-   * @param maxLength If there are regular expressions, a longer key always matches, because some expressions take quadratic
-   * time.
-   * @throws TypeError when `given` is not a list of strings and regular expressions.
-   */
-  constructor(given: unknown, maxLength: number) {
+  /** @throws TypeError when `given` is not a list of strings and regular expressions. */
+  constructor(given: unknown) {
     const list = requireList('redact', 'keys', given)
-    this.#maxLength = maxLength
     this.#patterns = compilePatterns('redact', 'keys', list.filter(isRegExp), '')
     this.#names = new Set(
       list
@@ -32,7 +26,7 @@ export class KeyPatterns {
   match(key: string): boolean {
     if (this.#names.size > 0 && this.#names.has(normalize(key))) return true
     if (this.#patterns.length === 0) return false
-    return key.length > this.#maxLength || this.#patterns.some((pattern) => pattern.test(key))
+    return key.length > MAX_LENGTH || this.#patterns.some((pattern) => pattern.test(key))
   }
 }
 

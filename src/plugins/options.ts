@@ -14,12 +14,6 @@ export function requireOptions(plugin: string, options: object, known: readonly 
   throw new TypeError(`${plugin}: there is no option '${unknown}'; the options are ${known.join(', ')}`)
 }
 
-/** @throws TypeError when `name` is not a non-empty string. */
-export function requireName(plugin: string, name: unknown): string {
-  if (typeof name === 'string' && name !== '') return name
-  throw mistake(plugin, 'name', 'a non-empty string', name)
-}
-
 /** @throws TypeError when `value` is not one of `choices`. */
 export function requireChoice<Choice extends string>(
   plugin: string,

@@ -2,7 +2,7 @@ import { snapshot } from '../message/snapshot.ts'
 import type { ContextEvent } from '../pipeline/context.ts'
 import type { Plugin } from '../pipeline/plugin.ts'
 import { KeyPatterns } from './key-patterns.ts'
-import { mistake, requireName, requireOptions } from './options.ts'
+import { mistake, requireOptions } from './options.ts'
 import { compilePatterns, TextPatterns } from './text-patterns.ts'
 
 /** Options of {@link redact}: `keys`, `patterns` or both. */
@@ -17,7 +17,7 @@ export interface RedactOptions {
   /**
    * Patterns whose matches in strings and keys are replaced, at any depth. Numbers and dates are searched as text. A string
    * matches literally, in upper or lower case. For a regular expression, every match is replaced, with or without the flags `g`
-   * and `y`.
+   * and `y`. A text of more than 2,048 characters is replaced as a whole, because some patterns take quadratic time.
    */
   patterns?: readonly (string | RegExp)[] | undefined
   /**
@@ -25,11 +25,6 @@ export interface RedactOptions {
    * `[redacted]`.
    */
   replacement?: string | ((text: string) => string) | undefined
-  /**
-   * Longest string, in characters, that is searched for `patterns`. A longer string is replaced as a whole, because some
-   * patterns take quadratic time. From 1 to 1,000,000. Default: 2,048.
-   */
-  maxTextLength?: number | undefined
 }
 
 /** Fields of the event that are never changed. */
@@ -62,20 +57,17 @@ type Fields = Record<string, unknown>
  * await analytics.register(redact({ keys: ['password', 'ip'], patterns: [/[^\s@]+@[^\s@]+/] }))
  */
 export function redact(options: RedactOptions): Plugin {
-  requireOptions('redact', options, ['name', 'keys', 'patterns', 'replacement', 'maxTextLength'])
-  const { name = 'redact', replacement = '[redacted]', maxTextLength = 2_048 } = options
-  if (!Number.isInteger(maxTextLength) || maxTextLength < 1 || maxTextLength > 1_000_000) {
-    throw mistake('redact', 'maxTextLength', 'an integer from 1 to 1,000,000', maxTextLength)
-  }
+  requireOptions('redact', options, ['name', 'keys', 'patterns', 'replacement'])
+  const { name = 'redact', replacement = '[redacted]' } = options
   const replace = readReplacement(replacement)
-  const keys = new KeyPatterns(options.keys, maxTextLength)
+  const keys = new KeyPatterns(options.keys)
   const patterns = compilePatterns('redact', 'patterns', options.patterns, 'g')
   if (keys.isEmpty && patterns.length === 0) {
     throw new TypeError('redact: expected keys or patterns, got neither')
   }
-  const redaction = new Redaction(keys, new TextPatterns(patterns, replace, maxTextLength), replace)
+  const redaction = new Redaction(keys, new TextPatterns(patterns, replace), replace)
   return {
-    name: requireName('redact', name),
+    name,
     type: 'before',
     onLoadFailure: 'drop',
     all(ctx) {

@@ -1,20 +1,17 @@
 import { describe } from '../message/describe.ts'
 import type { ContextEvent } from '../pipeline/context.ts'
 import type { Plugin } from '../pipeline/plugin.ts'
-import { mistake, requireName, requireOptions } from './options.ts'
+import { mistake, requireOptions } from './options.ts'
 
 /** Options of {@link sample}. */
 export interface SampleOptions {
-  /** Name of the plugin. Default: `sample`. */
-  name?: string | undefined
   /** The fraction of events that is kept, from 0 to 1. */
   rate: number
   /**
-   * The key that decides whether an event is kept: all events with the same key are kept, or none. `user`: the `userId`, or the
-   * `anonymousId` if there is none. `message`: the `messageId`, so that each event is decided separately. A function returns
-   * your own key, a string or a number; an event with the key `undefined` or `null` is kept. Default: `user`.
+   * Returns the key that decides whether an event is kept: all events with the same key are kept, or none. An event with the key
+   * `undefined` or `null` is kept. Default: the `userId`, or the `anonymousId` if there is none.
    */
-  by?: 'user' | 'message' | ((event: ContextEvent) => string | number | null | undefined) | undefined
+  by?: ((event: ContextEvent) => string | number | null | undefined) | undefined
 }
 
 /**
@@ -26,20 +23,17 @@ export interface SampleOptions {
  * await analytics.register(sample({ rate: 0.1 }))
  */
 export function sample(options: SampleOptions): Plugin {
-  requireOptions('sample', options, ['name', 'rate', 'by'])
-  const { name = 'sample', rate, by = 'user' } = options
+  requireOptions('sample', options, ['rate', 'by'])
+  const { rate, by = userOf } = options
   if (typeof rate !== 'number' || !(rate >= 0 && rate <= 1)) {
     throw mistake('sample', 'rate', 'a number from 0 to 1', rate)
   }
-  if (by !== 'user' && by !== 'message' && typeof by !== 'function') {
-    throw mistake('sample', 'by', "'user', 'message' or a function", by)
-  }
-  const keyOf = typeof by === 'function' ? by : by === 'user' ? userOf : messageOf
+  if (typeof by !== 'function') throw mistake('sample', 'by', 'a function', by)
   return {
-    name: requireName('sample', name),
+    name: 'sample',
     type: 'before',
     all(ctx) {
-      const key: unknown = keyOf(ctx.event)
+      const key: unknown = by(ctx.event)
       if (key === undefined || key === null) return
       if (typeof key !== 'string' && typeof key !== 'number') {
         throw new TypeError(`expected a text or a number from by, got ${describe(key)}`)
@@ -51,10 +45,6 @@ export function sample(options: SampleOptions): Plugin {
 
 function userOf({ userId, anonymousId }: ContextEvent): string | undefined {
   return userId ?? anonymousId
-}
-
-function messageOf({ messageId }: ContextEvent): string {
-  return messageId
 }
 
 /**

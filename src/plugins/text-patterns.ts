@@ -1,5 +1,8 @@
 import { mistake } from './options.ts'
 
+/** A longer text is replaced as a whole, and a longer key matches, because some patterns take quadratic time. */
+export const MAX_LENGTH = 2_048
+
 /** `end` is the index after the last character. */
 type Range = [start: number, end: number]
 
@@ -10,18 +13,15 @@ type Range = [start: number, end: number]
 export class TextPatterns {
   readonly #patterns: readonly RegExp[]
   readonly #replace: (text: string) => string
-  readonly #maxLength: number
 
-  /** @param maxLength A longer text is replaced as a whole, because some patterns take quadratic time. */
-  constructor(patterns: readonly RegExp[], replace: (text: string) => string, maxLength: number) {
+  constructor(patterns: readonly RegExp[], replace: (text: string) => string) {
     this.#patterns = patterns
     this.#replace = replace
-    this.#maxLength = maxLength
   }
 
   apply(text: string): string {
     if (this.#patterns.length === 0) return text
-    if (text.length > this.#maxLength) return this.#replace(text)
+    if (text.length > MAX_LENGTH) return this.#replace(text)
     const ranges = this.#rangesIn(text)
     if (ranges.length === 0) return text
     let result = ''

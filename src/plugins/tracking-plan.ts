@@ -1,6 +1,6 @@
 import type { Context } from '../pipeline/context.ts'
 import type { Plugin } from '../pipeline/plugin.ts'
-import { mistake, requireChoice, requireName, requireOptions } from './options.ts'
+import { mistake, requireChoice, requireOptions } from './options.ts'
 import type { StandardSchema } from './standard-schema.ts'
 import { type Verdict, validate } from './validation.ts'
 import { listViolations, PlanViolationError } from './violations.ts'
@@ -10,8 +10,6 @@ export type PlanSchemas = Readonly<Record<string, StandardSchema<unknown, object
 
 /** Options of {@link trackingPlan}. */
 export interface TrackingPlanOptions {
-  /** Name of the plugin. Default: `tracking-plan`. */
-  name?: string | undefined
   /**
    * Decides about an event whose properties do not follow their schema. With `report`, `warning` listeners are notified and the
    * event is sent. With `drop`, it fails with the code `plugin`. Default: `report`.
@@ -53,8 +51,8 @@ const CHOICES = {
 
 /**
  * Makes a `before` plugin that checks the properties of each `track` event against a schema at run time. The output of the
- * schema is sent, with its defaults and conversions, and without the keys that the schema removes. An asynchronous schema must
- * settle within 4 s. A schema that throws, takes longer or returns an invalid result counts as a violation.
+ * schema is sent, with its defaults and conversions, and without the keys that the schema removes. A schema
+ * that throws counts as a violation. An asynchronous schema must settle within 5 s, as every handler of a plugin.
  *
  * @param schemas Maps each event name to a schema, from any library that implements Standard Schema. An event without
  * properties is checked as `{}` and, if that is not valid, as `undefined`.
@@ -68,9 +66,9 @@ export function trackingPlan<Schemas extends PlanSchemas>(
   schemas: Schemas,
   options: TrackingPlanOptions = {},
 ): TrackingPlan<Schemas> {
-  requireOptions('trackingPlan', options, ['name', ...Object.keys(CHOICES)])
-  const { name = 'tracking-plan', onViolation = 'report', unknownEvents = 'allow' } = options
-  requireName('trackingPlan', name)
+  requireOptions('trackingPlan', options, Object.keys(CHOICES))
+  const { onViolation = 'report', unknownEvents = 'allow' } = options
+  const name = 'tracking-plan'
   requireChoice('trackingPlan', 'onViolation', onViolation, CHOICES.onViolation)
   requireChoice('trackingPlan', 'unknownEvents', unknownEvents, CHOICES.unknownEvents)
   const byEvent = readSchemas(schemas)

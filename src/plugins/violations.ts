@@ -47,15 +47,10 @@ export class PlanViolationError extends Error {
  */
 export function violationsOf(reason: unknown): readonly Violation[] {
   let link = reason
-  try {
-    for (let depth = 0; depth < 5 && typeof link === 'object' && link !== null; depth++) {
-      const { name, violations, cause } = link as { name?: unknown; violations?: unknown; cause?: unknown }
-      // Compares the name, because another copy of this package has another class.
-      if (name === 'PlanViolationError' && Array.isArray(violations)) return violations
-      link = cause
-    }
-  } catch {
-    // Reading the value throws, so it does not come from a tracking plan.
+  for (let depth = 0; depth < 5 && link instanceof Error; depth++) {
+    // Compares the name, because another copy of this package has another class.
+    if (link.name === 'PlanViolationError') return (link as PlanViolationError).violations
+    link = link.cause
   }
   return []
 }

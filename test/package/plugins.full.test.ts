@@ -67,7 +67,7 @@ const REFUSED: Record<string, string> = {
   'a schema of text': `trackingPlan({ a: z.string() })`,
   'a value that is not a schema': `trackingPlan({ a: { parse: () => ({}) } })`,
   'another choice': `trackingPlan({}, { onViolation: 'warn' })`,
-  'a sample without a rate': `sample({ by: 'user' })`,
+  'a sample without a rate': `sample({ by: ({ groupId }) => groupId })`,
 }
 
 test('the types of plans, schemas and plugins are exact', async () => {

@@ -38,7 +38,7 @@ describe('the sampled users', () => {
 describe('a sample', () => {
   test('keeps the same users each time, and keeps them at a higher rate too', async () => {
     const some = await keptUsers({ rate: 0.2 }, 300)
-    const again = await keptUsers({ rate: 0.2, name: 'encore' }, 300)
+    const again = await keptUsers({ rate: 0.2 }, 300)
     const more = await keptUsers({ rate: 0.5 }, 300)
 
     expect(again).toEqual(some)
@@ -70,19 +70,6 @@ describe('a sample', () => {
     expect([...outcomes].sort()).toEqual(['delivered', 'delivered', 'plugin', 'plugin'])
   })
 
-  test('by message decides for each event, not for each user', async () => {
-    const { analytics } = createAnalytics()
-    analytics.on('error', () => {})
-    await analytics.register(sample({ rate: 0.5, by: 'message' }))
-    for (let id = 0; id < 100; id++) analytics.track({ userId: 'u', event: 'e', messageId: `m-${id}` })
-    const { delivered, failed } = await analytics.flush()
-
-    expect(delivered).toBe(
-      Array.from({ length: 100 }, (_, id) => shareOf(`m-${id}`)).filter((one) => one < 0.5).length,
-    )
-    expect(failed).toBe(100 - delivered)
-  })
-
   test('by a custom key keeps events without a key, and an invalid key loses only its event', async () => {
     const { analytics } = createAnalytics()
     const { outcomes, callback } = recordOutcomes()
@@ -112,9 +99,8 @@ describe('a sample', () => {
     ['a rate of 10', { rate: 10 }, 'rate: expected a number from 0 to 1'],
     ['NaN', { rate: Number.NaN }, 'got NaN'],
     ['a rate that is text', { rate: '0.1' }, 'got a string'],
-    ['an unknown value of by', { rate: 1, by: 'userId' }, "by: expected 'user', 'message' or a function"],
+    ['a by that is no function', { rate: 1, by: 'userId' }, 'by: expected a function'],
     ['a misspelt option', { rate: 1, key: 'user' }, "there is no option 'key'"],
-    ['an empty name', { rate: 1, name: '' }, 'name: expected'],
   ])('%s: refused when the plugin is created', (_label, options, message) => {
     expect(() => sample(options as never)).toThrow(TypeError)
     expect(() => sample(options as never)).toThrow(message)

@@ -1,11 +1,10 @@
 import { type } from 'arktype'
 import * as v from 'valibot'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { Analytics } from '../../src/analytics.ts'
 import type { Plugin } from '../../src/pipeline/plugin.ts'
 import { type TrackingPlanOptions, trackingPlan, violationsOf } from '../../src/plugins.ts'
-import { createAnalytics, recordOutcomes, WRITE_KEY } from '../support/create-analytics.ts'
+import { createAnalytics } from '../support/create-analytics.ts'
 import { settled } from '../support/fake-clock.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
@@ -227,7 +226,7 @@ describe('the plan', () => {
     [
       'a misspelt option',
       () => trackingPlan({}, { onviolation: 'drop' } as never),
-      "no option 'onviolation'; the options are name",
+      "no option 'onviolation'; the options are onViolation",
     ],
     [
       'an unknown value for onViolation',
@@ -239,7 +238,6 @@ describe('the plan', () => {
       () => trackingPlan({}, { unknownEvents: 'mark' as never }),
       'unknownEvents',
     ],
-    ['an empty name', () => trackingPlan({}, { name: '' }), 'name: expected a non-empty string'],
   ])('refuses %s', (_label, make, message) => {
     expect(make).toThrow(TypeError)
     expect(make).toThrow(message)
@@ -271,11 +269,6 @@ describe('a broken schema', () => {
       'its schema failed',
     ],
     ['rejects', () => Promise.reject(new Error('rejeté')), 'rejeté'],
-    ['returns nothing', () => undefined, 'expected a result from the schema, got undefined'],
-    ['returns text', () => 'oui', 'expected a result from the schema, got a string'],
-    ['resolves to nothing', async () => undefined, 'expected a result from the schema, got undefined'],
-    ['returns an empty object', () => ({}), 'expected a value or issues from the schema, got neither'],
-    ['returns issues that are not a list', () => ({ issues: 'non' }), 'expected a list of issues'],
     [
       'returns a value that is not an object',
       () => ({ value: 5 }),
@@ -339,61 +332,10 @@ describe('a broken schema', () => {
       { path: 'Symbol(s).(undefined).(null).0', message: 'm' },
     ])
   })
-
-  describe('that may hang', () => {
-    beforeEach(() => {
-      vi.useFakeTimers()
-    })
-    afterEach(() => {
-      vi.useRealTimers()
-    })
-
-    test('leaves no timer when it settles in time', async () => {
-      const plan = trackingPlan({ x: schemaOf(async () => ({ value: {} })) }) as Required<Plugin>
-
-      await plan.track({ event: { event: 'x', properties: {} } } as never)
-
-      expect(vi.getTimerCount()).toBe(0)
-    })
-
-    test.each([
-      ['report', ['delivered', 'delivered'], 1],
-      ['drop', ['delivered', 'plugin'], 0],
-    ] as const)('with %s gives the event its outcome before the time limit of plugins', async (...row) => {
-      const [onViolation, expected, warned] = row
-      const { outcomes, callback } = recordOutcomes()
-      const warnings: string[] = []
-      const analytics = new Analytics({
-        writeKey: WRITE_KEY,
-        httpClient: { makeRequest: async () => ({ status: 200, statusText: 'OK', headers: {} }) },
-      })
-      analytics.on('warning', ({ reason }) => warnings.push((reason as Error).message))
-      await analytics.register(trackingPlan({ lent: schemaOf(() => new Promise(() => {})) }, { onViolation }))
-
-      analytics.track({ userId: 'u', event: 'lent' }, callback)
-      analytics.track({ userId: 'u', event: 'autre' }, callback)
-      const flushed = analytics.flush()
-      await vi.advanceTimersByTimeAsync(3_999)
-      const before = [...outcomes]
-      await vi.advanceTimersByTimeAsync(100)
-      await flushed
-
-      expect(before).toEqual(['delivered'])
-      expect(outcomes).toEqual(expected)
-      expect(warnings).toEqual(Array(warned).fill(expect.stringContaining('did not settle within 4000 ms')))
-      expect(vi.getTimerCount()).toBe(0)
-    })
-  })
 })
 
 test('errors that a tracking plan has not caused have no violations', () => {
-  const trap = new Proxy(new Error('non'), {
-    get() {
-      throw new Error('piège')
-    },
-  })
-
-  for (const reason of [undefined, null, 5, new Error('non'), { violations: ['x'] }, trap]) {
+  for (const reason of [undefined, null, 5, new Error('non'), { violations: ['x'] }]) {
     expect(violationsOf(reason)).toEqual([])
   }
 })
