@@ -202,8 +202,8 @@ const ACCEPTED: Record<string, string> = {
     expect(client).toHaveFailed('Signed Up', expect.objectContaining({ code: 'rejected' }))
     client.last(expect.objectContaining({ userId: 'ada' }))`,
   'handlers of msw': `
-    handlers({ host: 'https://a', onMessage: (message) => message.type, respond: ({ messages, retryCount }) =>
-      retryCount === 0 && messages.length > 1 ? { status: 503, retryAfter: 2 } : undefined })`,
+    handlers({ host: 'https://a', onMessage: (message) => message.type, respond: (messages, request) =>
+      messages.length > 1 ? new Response(request.method, { status: 503 }) : undefined })`,
   'handlers of msw in a server of msw': `
     import { setupServer } from 'msw/node'
     setupServer(...handlers()).use(...handlers({ respond: () => undefined }))`,
