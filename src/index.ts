@@ -84,8 +84,6 @@ export type { Tracker, TrackerPromises } from './pipeline/tracker.ts'
 export type { Logger } from './runtime/log.ts'
 export type {
   AnalyticsSettings,
-  CryptoKeyLike,
-  KeyObjectLike,
   OAuthSettings,
   PublicSettings,
 } from './settings/settings.ts'

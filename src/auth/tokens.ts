@@ -11,7 +11,7 @@ import { wordOf } from '../http/verdict.ts'
 import { headerValue, parseHttpDate, statedMs } from '../http/waits.ts'
 import { type Clock, TIMEOUT, within } from '../runtime/clock.ts'
 import { platform } from '../runtime/platform.node.ts'
-import type { PrivateKey } from '../settings/private-key.ts'
+import { checkBits, type PrivateKey } from '../settings/private-key.ts'
 import type { ResolvedOAuthSettings } from '../settings/resolve.ts'
 import type { Signer } from '../settings/signer.ts'
 // Types only: this file is a bundle of its own, and the two would import each other.
@@ -298,12 +298,13 @@ function printable(text: string): string {
 /** A private key in this process, imported with the first assertion. */
 type LocalKey = ReturnType<typeof localKey>
 
-export function localKey(key: PrivateKey) {
+export function localKey({ pem }: PrivateKey) {
   let imported: Awaited<ReturnType<typeof importPKCS8>> | undefined
   return {
     // Keeps the key and not the promise: on Cloudflare Workers, a promise that an ended request made never settles.
     async import() {
-      imported ??= 'ready' in key ? await key.ready : key.check(await importPKCS8(key.pem, 'RS256'))
+      imported ??= await importPKCS8(pem, 'RS256')
+      checkBits((imported.algorithm as RsaHashedKeyAlgorithm).modulusLength)
       // jose recognises a key by `Symbol.toStringTag`, which the keys of Node.js 16 do not have.
       if (Object.prototype.toString.call(imported) === '[object Object]') {
         Object.defineProperty(imported, Symbol.toStringTag, { value: 'CryptoKey' })

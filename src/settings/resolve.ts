@@ -90,14 +90,13 @@ export function resolveSettings(given: AnalyticsSettings): ResolvedSettings {
   const writeKey = readWriteKey(own.writeKey)
   const ruled = readByRules(own)
   const region = REGIONS[ruled.region]
-  const path = readPath('path', orDefault(own.path, SETTINGS.path.default))
   const switchedOff = KILL_SWITCHES.filter(([name, off]) => read(name) === off)
   const resolved: ResolvedSettings = {
     ...ruled,
     ...batchingOf(ruled, own),
     writeKey,
-    host: checkHost(readUrl('host', orDefault(own.host, region.host)), path),
-    path,
+    host: readUrl('host', orDefault(own.host, region.host)),
+    path: readPath('path', orDefault(own.path, SETTINGS.path.default)),
     isMaxRetriesGiven: own.maxRetries !== undefined,
     disable: switchedOff.length > 0 || ruled.disable,
     headers: readHeaders('headers', own.headers),
@@ -143,20 +142,6 @@ function batchingOf(
   const isTrigger = own.flushAt === undefined && own.maxEventsInBatch !== undefined
   const flushAt = isTrigger ? maxEventsInBatch : trigger
   return { flushAt, maxRequestEvents: flushAt === 1 ? 1 : maxEventsInBatch }
-}
-
-/**
- * Refuses a host with the path of the API, such as `https://api.example/v1/batch`, which other libraries accept: the path would
- * be appended again.
- */
-function checkHost(host: string, path: string): string {
-  const { pathname } = new URL(host)
-  const prefix = [path.replace(/\/+$/, ''), '/v1'].find(
-    (end) => end !== '' && pathname.endsWith(end) && `${path}/`.startsWith(`${end}/`),
-  )
-  if (prefix === undefined) return host
-  const base = host.slice(0, -prefix.length)
-  throw new SettingsError('host', `ends in '${prefix}', which the setting 'path' appends; write '${base}'`)
 }
 
 /** The most bytes of a request body besides its messages: `sentAt`, and the write key with every character escaped. */

@@ -57,7 +57,7 @@ export const SETTINGS = {
 
 export const OAUTH_SETTINGS = {
   clientId: { type: 'string', default: undefined },
-  clientKey: { type: 'object', default: undefined },
+  clientKey: { type: 'string', default: undefined },
   signer: { type: 'object', default: undefined },
   keyId: { type: 'string', default: undefined },
   authServer: { type: 'string', default: undefined },

@@ -14,9 +14,7 @@ import type { Signer } from './signer.ts'
  */
 export interface AnalyticsSettings {
   /**
-   * The write key of the source: 1 to 1,024 visible ASCII characters without spaces. Required. A placeholder such as
-   * `YOUR_WRITE_KEY` is refused.
-   */
+   * The write key of the source: 1 to 1,024 visible ASCII characters without spaces. Required.    */
   writeKey: string
   /**
    * Selects the defaults of `host` and `oauthSettings.authServer`. If an event for an EU workspace is sent to the default
@@ -173,10 +171,10 @@ export interface OAuthSettings {
   /** The id of the OAuth application: 1 to 1,024 visible ASCII characters. Required. */
   clientId: string
   /**
-   * The RSA private key of the application, 2,048 bits or more: PEM text (PKCS#8 or PKCS#1), a `KeyObject` of Node.js, or a
-   * `CryptoKey` for RS256. Required, unless there is a `signer`. Default: none.
+   * The RSA private key of the application, 2,048 bits or more, as PEM text (PKCS#8 or PKCS#1). Required, unless there is a
+   * `signer`. Default: none.
    */
-  clientKey?: string | CryptoKeyLike | KeyObjectLike | undefined
+  clientKey?: string | undefined
   /**
    * Replaces `clientKey`, for a key that stays in a key management service or a hardware security module. If the signer
    * rejects, takes longer than `httpRequestTimeout` or does not return a signature, it is called again later, like a token
@@ -199,27 +197,6 @@ export interface OAuthSettings {
   maxRetries?: number | undefined
   /** HTTP client for token requests. Default: the `httpClient` for events. */
   httpClient?: HTTPClient | HTTPFetchFn | undefined
-}
-
-/** A `CryptoKey` of Web Crypto. It is declared here, because not every project has its types. */
-export interface CryptoKeyLike {
-  /** `'private'` for a private key; other keys are refused. */
-  readonly type: string
-  /** For RS256: `RSASSA-PKCS1-v1_5` with `SHA-256`. */
-  readonly algorithm: object
-  /** Whether the key can be exported; not required. */
-  readonly extractable: boolean
-  /** The uses of the key, which must include `sign`. */
-  readonly usages: readonly string[]
-}
-
-/** A `KeyObject` of `node:crypto`. It is declared here, because not every project has its types. */
-export interface KeyObjectLike {
-  /** `'private'` for a private key; other keys are refused. */
-  readonly type: string
-  /** Exports the key. Called once, for PKCS#8 in PEM format. */
-  // biome-ignore lint/suspicious/noExplicitAny: the overloads of the real one are assignable to `any` only
-  export(options?: any): any
 }
 
 /** The settings that are neither secrets nor functions or objects with functions. */

@@ -9,7 +9,7 @@ const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 20
 const CLAIMS = { clientId: 'client_Zürich', keyId: 'key-7', authServer: 'https://oauth2.example.test' }
 
 function createSigner() {
-  const signer = localKey(readPrivateKey(privateKey))
+  const signer = localKey(readPrivateKey(privateKey.export({ type: 'pkcs8', format: 'pem' })))
   return { sign: (nowMs: number) => signAssertion(signer, CLAIMS, nowMs) }
 }
 

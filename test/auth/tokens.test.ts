@@ -1,12 +1,12 @@
 import { inspect } from 'node:util'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { createAuthorization, type TokenFailure, type TokenState } from '../../src/auth/authorization.ts'
 import { Tokens, type TokensOptions } from '../../src/auth/tokens.ts'
 import type { HTTPClient, HTTPClientRequest, HTTPResponse } from '../../src/http/client.ts'
 import { FetchHTTPClient } from '../../src/http/fetch-client.ts'
 import { resolveSettings } from '../../src/settings/resolve.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'
-import { CLIENT_ID, KEY_ID } from '../support/token-server.ts'
+import { CLIENT_ID, CLIENT_PEM, KEY_ID } from '../support/token-server.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
 failOnUnhandledRejections()
@@ -506,10 +506,12 @@ describe('an HTTP client that misbehaves', () => {
 describe('signing', () => {
   test('a key of this process that is not ready in time is a failure, and no mistake of the settings', async () => {
     const server = new TokenServer()
-    const key = { ready: new Promise(() => {}) as never }
+    const importing = vi.spyOn(crypto.subtle, 'importKey').mockReturnValue(new Promise(() => {}))
+    const key = { pem: CLIENT_PEM }
     const seen = watch(server.client({ settings: server.with({ key }) }).authorization())
 
     await server.clock.advance(10_000)
+    importing.mockRestore()
 
     expect(seen.failure).toMatchObject({
       word: 'failed',

@@ -1,4 +1,4 @@
-import { createPublicKey, createSecretKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { SettingsError } from '../../src/errors/errors.ts'
@@ -18,15 +18,6 @@ function pem(key: KeyObject, type: 'pkcs1' | 'pkcs8' | 'sec1' = 'pkcs8'): string
 const PKCS8 = pem(rsa)
 const PKCS1 = pem(rsa, 'pkcs1')
 const lines = (text: string): string[] => text.trim().split('\n')
-
-function importInto(name: string, hash: string, usages: KeyUsage[] = ['sign']): Promise<CryptoKey> {
-  const der = rsa.export({ type: 'pkcs8', format: 'der' })
-  return crypto.subtle.importKey('pkcs8', new Uint8Array(der), { name, hash }, false, usages)
-}
-
-const rs256 = await importInto('RSASSA-PKCS1-v1_5', 'SHA-256')
-const rs512 = await importInto('RSASSA-PKCS1-v1_5', 'SHA-512')
-const decryption = await importInto('RSA-OAEP', 'SHA-256', ['decrypt'])
 
 describe('S05: a key that is accepted', () => {
   test.each<[string, unknown]>([
@@ -53,8 +44,6 @@ describe('S05: a key that is accepted', () => {
       'a certificate before the key',
       `-----BEGIN CERTIFICATE-----\nTUlJ\n-----END CERTIFICATE-----\n${PKCS8}`,
     ],
-    ['a KeyObject', rsa],
-    ['a CryptoKey for RS256', rs256],
   ])('%s', async (_, value) => {
     expect(await signsWith(value, publicKey, 2)).toEqual([true, true])
   })
@@ -64,13 +53,14 @@ describe('F65: a key that is refused: the error names the reason, and shows noth
   const encrypted = { cipher: 'aes-256-cbc', passphrase: 'Geheimnis-7' }
   test.each<[string, unknown, RegExp]>([
     ['undefined', undefined, /got undefined/],
-    ['null', null, /got object/],
-    ['a number', 17, /got number/],
+    ['null', null, /got null/],
+    ['a number', 17, /got a number/],
+    ['a KeyObject', rsa, /got an object/],
     ['empty text', '', /not PEM/],
     ['a file name', '/etc/keys/trackpost.pem', /not PEM/],
     ['text that is too long', `${PKCS8}${'x'.repeat(40_000)}`, /too long/],
     ['bare base64', lines(PKCS8).slice(1, -1).join(''), /not PEM/],
-    ['a buffer', Buffer.from(PKCS8), /a buffer/],
+    ['a buffer', Buffer.from(PKCS8), /got an object/],
     ['without its END line', lines(PKCS8).slice(0, -1).join('\n'), /truncated/],
     [
       'cut in the middle',
@@ -86,8 +76,6 @@ describe('F65: a key that is refused: the error names the reason, and shows noth
     ['no bytes', '-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----', /truncated or damaged/],
     ['a public key', publicKey.export({ type: 'spki', format: 'pem' }), /a public key/],
     ['a PKCS#1 public key', publicKey.export({ type: 'pkcs1', format: 'pem' }), /a public key/],
-    ['a public KeyObject', createPublicKey(rsa), /a public key/],
-    ['a secret KeyObject', createSecretKey(Buffer.from('0123456789abcdef')), /a secret key/],
     [
       'a certificate',
       '-----BEGIN CERTIFICATE-----\nTUlJ\n-----END CERTIFICATE-----',
@@ -97,15 +85,10 @@ describe('F65: a key that is refused: the error names the reason, and shows noth
     ['encrypted PKCS#1', rsa.export({ type: 'pkcs1', format: 'pem', ...encrypted }), /an encrypted key/],
     ['an EC key in SEC1', pem(curve, 'sec1'), /an elliptic curve key/],
     ['an EC key in PKCS#8', pem(curve), /an elliptic curve key/],
-    ['an EC KeyObject', curve, /an elliptic curve key/],
     ['an Ed25519 key', pem(edwards), /not RSA/],
     ['an RSA-PSS key', pem(pss), /not RSA/],
     ['1,024 bits in PKCS#8', pem(smallRsa), /a key of 1024 bits; it needs 2048/],
     ['1,024 bits in PKCS#1', pem(smallRsa, 'pkcs1'), /a key of 1024 bits; it needs 2048/],
-    ['1,024 bits in a KeyObject', smallRsa, /a key of 1024 bits; it needs 2048/],
-    ['a CryptoKey for SHA-512', rs512, /cannot sign/],
-    ['a CryptoKey for decryption', decryption, /cannot sign/],
-    ['an object that claims to be a private key', { type: 'private' }, /cannot sign/],
   ])('%s', (_, value, problem) => {
     let error: unknown
     try {
