@@ -10,7 +10,7 @@ import {
   type ResponseHead,
 } from '../http/exchange.ts'
 import { isSecretHeader, redactor } from '../http/redact.ts'
-import { DELIVERED, explainEmpty, judge, type Verdict, wordOf } from '../http/verdict.ts'
+import { DELIVERED, judge, toDeliveryError, type Verdict, wordOf } from '../http/verdict.ts'
 import { isHtml } from '../http/waits.ts'
 import { isoTime } from '../message/build.ts'
 import { read } from '../message/utf8.ts'
@@ -86,7 +86,8 @@ export class Transport {
     )
     const { status } = answer
     const isFine = status !== undefined && status >= 200 && status < 300 && !isHtml(answer.headers)
-    const problem = isFine ? undefined : explainEmpty(answer, url, this.#redactor(authorization ?? ''))
+    const redact = this.#redactor(authorization ?? '')
+    const problem = isFine ? undefined : toDeliveryError('rejected', answer, url, redact).message
     return { status, problem }
   }
 

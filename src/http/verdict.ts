@@ -113,10 +113,6 @@ export function judge(answer: Answer, { url, redact, sentAtMs }: Circumstances):
   }
 }
 
-const TOO_LARGE = 'the service, or a proxy on the way, takes no event of this size; make it smaller'
-const EMPTY_TOO_LARGE =
-  'the service, or a proxy on the way, refuses even a body without events; check host and path'
-
 /**
  * Makes the error with which events fail. Its message is the status, as in `[503] Service Unavailable`, or the message of the
  * HTTP client's error. For some failures, a hint follows.
@@ -140,12 +136,6 @@ export function toDeliveryError(
   return new DeliveryError(code, message, { status, url, response: redact(body) })
 }
 
-/** Describes the failure of a request without events. */
-export function explainEmpty(result: Answer, url: string, redact: (text: string) => string): string {
-  const { message } = toDeliveryError('rejected', result, url, redact)
-  return result.status === 413 ? message.replace(TOO_LARGE, EMPTY_TOO_LARGE) : message
-}
-
 function explain(response: ResponseHead, url: string, redact: (text: string) => string): string {
   const { status, headers } = response
   if (status >= 300 && status < 400) return explainRedirect(headerValue(headers, 'location'), url, redact)
@@ -153,7 +143,8 @@ function explain(response: ResponseHead, url: string, redact: (text: string) => 
   if (status === 404) return `there is no tracking API at ${url}; check host and path`
   if (status === 405) return `${url} takes no POST; check host and path`
   // Before the check for HTML, because proxies send a web page with a 413.
-  if (status === 413) return TOO_LARGE
+  if (status === 413)
+    return 'the service, or a proxy on the way, takes no body of this size; make the event smaller'
   if (isHtml(headers)) return `${url} responded with a web page; check host, and proxies on the way`
   return status === 403
     ? 'the credentials cannot send events here; check writeKey, oauthSettings.scope and region'

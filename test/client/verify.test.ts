@@ -48,7 +48,7 @@ describe('verify', () => {
       true,
       undefined,
       413,
-      /^\[413\] .*: the service, or a proxy on the way, refuses even a body without events; check host and path$/,
+      /^\[413\] .*: the service, or a proxy on the way, takes no body of this size; make the event smaller$/,
     ],
     ['429', status(429, { 'Retry-After': '30' }), true, undefined, 429, /^\[429\] Too Many Requests/],
     ['503', status(503), true, undefined, 503, /^\[503\] Service Unavailable/],

@@ -124,7 +124,7 @@ describe('the error of a request', () => {
       413,
       'Payload Too Large',
       html,
-      'the service, or a proxy on the way, takes no event of this size; make it smaller',
+      'the service, or a proxy on the way, takes no body of this size; make the event smaller',
     ],
     [502, 'Bad Gateway', html, `${URL} responded with a web page; check host, and proxies on the way`],
   ])('%i says what the user can do', (status, text, headers, hint) => {
