@@ -1,4 +1,4 @@
-import { type Command, CommanderError } from 'commander'
+import { CommanderError } from 'commander'
 import type { CommandContext } from './commands/context.ts'
 import { CommandError, EXIT } from './errors.ts'
 import { createProgram } from './program.ts'
@@ -10,13 +10,13 @@ export async function main(
 ): Promise<number> {
   // The program that reads the output may have ended (`| head -1`). The command still sends its events.
   for (const stream of [stdout, stderr]) stream.on('error', () => {})
-  const context: CommandContext = { stdout, stderr, env, args, onInterrupt }
+  const context: CommandContext = { stdout, stderr, env, onInterrupt }
   let exitCode: number = EXIT.delivered
   try {
     const program = createProgram(context, (code) => {
       exitCode = code
     })
-    await program.parseAsync(withoutHelpOfNothing(program, args), { from: 'user' })
+    await program.parseAsync(args, { from: 'user' })
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.delivered : EXIT.usage
     if (!(error instanceof CommandError)) throw error
@@ -24,18 +24,6 @@ export async function main(
     exitCode = error.exitCode
   }
   return exitCode
-}
-
-/** Drops the arguments after an unknown command: a `--help` among them would print general help, and no error. */
-function withoutHelpOfNothing(program: Command, args: readonly string[]): string[] {
-  let command = program
-  for (const [index, name] of args.entries()) {
-    if (name.startsWith('-') || name === 'help' || command.commands.length === 0) break
-    const next = command.commands.find((one) => one.name() === name)
-    if (next === undefined) return args.slice(0, index + 1)
-    command = next
-  }
-  return [...args]
 }
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const

@@ -121,7 +121,6 @@ function addImport(program: Command, context: CommandContext, onExit: OnExit): v
       'column of each field: userId=customer_id,properties.total:number=amount',
       collect,
     )
-    .option('--map-file <path>', 'mapping file: JSON with map, set, type, rest')
     .option('--type <kind>', 'kind of the events whose line has no type')
     .option(
       '--set <field=value>',
@@ -150,17 +149,11 @@ function addImport(program: Command, context: CommandContext, onExit: OnExit): v
     .option('--state <path>', 'state file; default: <file>.trackpost-state.json')
     .option('--source <name>', 'name from which messageIds are derived; default: the name of the file')
     .option(
-      '--max-line-bytes <number>',
-      'maximum size of a line; longer lines are refused',
-      wholeNumber(1_024, 268_435_456),
-    )
-    .option(
       '--max-retries <number>',
       'retries of a request before the import stops',
       wholeNumber(0, 1_000),
       10,
     )
-    .option('--problems <number>', 'maximum number of problems in the list', wholeNumber(0, 1_000_000), 100)
     .action(async (file: string, flags: ImportFlags) => onExit(await runImport(file, flags, context)))
   addConnection(command)
 }

@@ -4,18 +4,6 @@ import { ndjson, newFile, run, shareCollector, startServer } from './support.ts'
 const collector = shareCollector()
 const NOWHERE = 'http://127.0.0.1:1'
 
-test.each([['nonsense'], ['send', 'nonsense']])(
-  'the help of an unknown command is an error: %s %s',
-  async (...names) => {
-    for (const flag of ['--help', '-h']) {
-      const { code, stdout, stderr } = await run([...names.filter((name) => name !== undefined), flag])
-
-      expect([code, stdout]).toEqual([2, ''])
-      expect(stderr).toContain("trackpost: unknown command 'nonsense'")
-    }
-  },
-)
-
 test.each([
   ['--help'],
   ['send', '--help'],

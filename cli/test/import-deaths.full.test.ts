@@ -52,12 +52,12 @@ test('after kill -9, the rejects file contains each refused line once', async ()
   const lines = ndjson(LINES).split('\n')
   for (let index = 0; index < LINES; index += 10) lines[index] = '{"type":"track"}'
   const file = newFile('events.ndjson', lines.join('\n'))
-  const running = start(['import', file, '--rate', '200', '--problems', '0'], { env: collector.env })
+  const running = start(['import', file, '--rate', '200'], { env: collector.env })
   while ((await collector.stats()).accepted < 300) await new Promise((resolve) => setTimeout(resolve, 20))
   running.child.kill('SIGKILL')
   await running.ended
 
-  const { code } = await run(['import', file, '--resume', '--problems', '0'], { env: collector.env })
+  const { code } = await run(['import', file, '--resume'], { env: collector.env })
 
   expect(code).toBe(1)
   const rejects = readFileSync(join(dirname(file), 'events.rejects.ndjson'), 'utf8')
@@ -94,7 +94,7 @@ test('a full disk is reported in one line, and after --resume no event is lost o
   expect(stderr).toMatch(
     /events\.ndjson:\d+: the state file .* cannot be written: no space left on the disk\n$/,
   )
-  expect(stdout).toContain('continue with: trackpost import')
+  expect(stdout).toContain('; --resume continues there')
   spawnSync('rm', [join(folder, 'ballast')])
   const again = await run(['import', file, '--resume'], { env: collector.env })
   expect(again.code).toBe(0)

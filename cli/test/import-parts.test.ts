@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { commandLine } from '../src/commands/context.ts'
 import { cast, timeResult } from '../src/import/cast.ts'
 import { findDelimiter } from '../src/import/csv.ts'
 import { deriveMessageId } from '../src/import/message-id.ts'
@@ -276,24 +275,6 @@ test('the delimiter is the most frequent candidate in the header, outside quotes
   expect(findDelimiter('a;b;"c,d,e,f"')).toBe(';')
   expect(findDelimiter('a\tb')).toBe('\t')
   expect(findDelimiter('one')).toBe(',')
-})
-
-test('the command that continues an import is quoted for a shell, and leaves out the write key', () => {
-  const args = [
-    'import',
-    "it's.csv",
-    '--write-key',
-    'secret',
-    '--restart',
-    '--map',
-    'a=b c',
-    '--write-key=secret',
-  ]
-
-  const flags = { added: ['--resume'], dropped: ['--restart'] }
-  const rest = `import 'it'\\''s.csv' --map 'a=b c' --resume`
-  expect(commandLine({ args, env: {} }, flags)).toBe(`trackpost ${rest}`)
-  expect(commandLine({ args, env: { npm_command: 'exec' } }, flags)).toBe(`npx trackpost-cli ${rest}`)
 })
 
 test('text from a file or service becomes printable and short, and durations become readable', () => {

@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
-import { createDescription, showProgress } from '../src/output/progress.ts'
+import { showProgress } from '../src/output/progress.ts'
 import { launcher, ndjson, newFile, startServer } from './support.ts'
 
 const hasTerminal = spawnSync('script', ['--version']).status === 0
@@ -48,37 +48,4 @@ test('on a terminal with 60 columns, the number of failed lines and the reason o
 
   expect(output).toContain('50 %, 1,000,000 lines, 12 failed, waits 60 s: [503] Servic')
   expect(output.length).toBeLessThan(2 * '\r\u001b[K'.length + 60)
-})
-
-test('the time left is shown only after 3 s, because the slow first connection would distort the estimate', () => {
-  let nowMs = 0
-  const describe = createDescription(() => nowMs)
-  const at = (ms: number, share: number): string => {
-    nowMs = ms
-    return describe({ done: Math.round(share * 100_000), failed: 0, share, paused: undefined })
-  }
-
-  expect(at(0, 0)).not.toContain('left')
-  expect(at(500, 0.00002)).not.toContain('left')
-  expect(at(2_900, 0.02)).not.toContain('left')
-  expect(at(3_000, 0.03)).toContain('1 min 37 s left')
-  expect(at(20_000, 0.2)).toMatch(/left/)
-  expect(at(21_000, 1)).not.toContain('left')
-  const paused = 'waits 7 s: no answer'
-  expect(describe({ done: 20_000, failed: 0, share: 0.2, paused })).toBe(
-    `20 %, 20,000 lines, 0 failed, ${paused}`,
-  )
-})
-
-test('the time left of an import that continues in the middle of a file counts only what it has done itself', () => {
-  let nowMs = 0
-  const describe = createDescription(() => nowMs)
-  const at = (ms: number, share: number): string => {
-    nowMs = ms
-    return describe({ done: 0, failed: 0, share, paused: undefined })
-  }
-
-  at(0, 0.5)
-
-  expect(at(10_000, 0.6)).toContain('40 s left')
 })

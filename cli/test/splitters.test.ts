@@ -6,10 +6,10 @@ import { CsvRowSplitter } from '../src/import/csv-rows.ts'
 import { parseObject } from '../src/import/json.ts'
 import { JsonArraySplitter } from '../src/import/json-array.ts'
 import { LineSplitter } from '../src/import/lines.ts'
-import type { SourceRecord, Splitter } from '../src/import/record.ts'
+import { MAX_RECORD_BYTES, type SourceRecord, type Splitter } from '../src/import/record.ts'
 
 const START = { offset: 0, line: 1 }
-const LIMIT = 200
+const LIMIT = MAX_RECORD_BYTES
 const COMMA = { delimiter: ',', isSpaced: false }
 
 function split(splitter: Splitter, text: string | Buffer, sizes: readonly number[]): SourceRecord[] {
@@ -64,21 +64,19 @@ describe('the CSV splitter', () => {
   })
 
   test('a broken quote loses one line, and a line over the limit is not kept in memory', () => {
-    fc.assert(
-      fc.property(sizes, (sizes) => {
-        const text = `a,b\nx,"open\ny,"z"\n"q"r,s\n${'l'.repeat(500)}\n"${'m'.repeat(300)}\nlast,"end`
-        const records = split(new CsvRowSplitter(START, COMMA, LIMIT), text, sizes)
-        expect(records.map(({ line, bytes, problem }) => [line, bytes.toString(), problem?.reason])).toEqual([
-          [1, 'a,b', undefined],
-          [2, 'x,"open', 'invalid_csv'],
-          [3, 'y,"z"', undefined],
-          [4, '"q"r,s', 'invalid_csv'],
-          [5, '', 'too_long'],
-          [6, '', 'too_long'],
-          [7, 'last,"end', 'invalid_csv'],
-        ])
-      }),
-    )
+    const text = `a,b\nx,"open\ny,"z"\n"q"r,s\n${'l'.repeat(LIMIT + 1)}\n"${'m'.repeat(LIMIT)}\nlast,"end`
+    for (const size of [1_000, 65_536, 3_000_000]) {
+      const records = split(new CsvRowSplitter(START, COMMA), text, [size])
+      expect(records.map(({ line, bytes, problem }) => [line, bytes.toString(), problem?.reason])).toEqual([
+        [1, 'a,b', undefined],
+        [2, 'x,"open', 'invalid_csv'],
+        [3, 'y,"z"', undefined],
+        [4, '"q"r,s', 'invalid_csv'],
+        [5, '', 'too_long'],
+        [6, '', 'too_long'],
+        [7, 'last,"end', 'invalid_csv'],
+      ])
+    }
   })
 
   test('a quote in the middle of a field spoils only its own line', () => {
@@ -109,16 +107,16 @@ describe('the NDJSON splitter', () => {
   })
 
   test('a line over the limit is refused with its line number, and the next line is read', () => {
-    fc.assert(
-      fc.property(sizes, (sizes) => {
-        const records = split(new LineSplitter(START, LIMIT), `a\n${'x'.repeat(1_000)}\nb`, sizes)
-        expect(records.map(({ line, problem }) => [line, problem?.message])).toEqual([
-          [1, undefined],
-          [2, 'line 2 has more than 200 bytes'],
-          [3, undefined],
-        ])
-      }),
-    )
+    for (const size of [1_000, 65_536, 3_000_000]) {
+      const text = `a\n${'x'.repeat(LIMIT)}\n${'x'.repeat(LIMIT + 1)}\nb`
+      const records = split(new LineSplitter(START), text, [size])
+      expect(records.map(({ line, problem }) => [line, problem?.message])).toEqual([
+        [1, undefined],
+        [2, undefined],
+        [3, 'line 3 has more than 1,048,576 bytes'],
+        [4, undefined],
+      ])
+    }
   })
 })
 

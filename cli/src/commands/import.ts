@@ -1,7 +1,7 @@
 import { EXIT, UsageError } from '../errors.ts'
-import { Checkpoint } from '../import/checkpoint.ts'
+import { Checkpoint, type Setting } from '../import/checkpoint.ts'
 import { keepHeapSmall } from '../import/heap.ts'
-import { Importer } from '../import/importer.ts'
+import { Importer, type ImporterOptions } from '../import/importer.ts'
 import { type Input, openInput } from '../import/input.ts'
 import { type Mapping, type MappingFlags, readMapping, suggestMap } from '../import/mapping.ts'
 import {
@@ -11,22 +11,17 @@ import {
   isExportHeader,
   type Mapper,
 } from '../import/message.ts'
-import { MAX_RECORD_BYTES, type Problem, type SourceRecord } from '../import/record.ts'
+import { NOTE_TEXTS } from '../import/notes.ts'
+import type { Problem, SourceRecord } from '../import/record.ts'
 import { Rejects, rejectsPath } from '../import/rejects.ts'
-import {
-  describeProblem,
-  type ImportResult,
-  type ListedProblem,
-  summarize,
-  toJson,
-} from '../import/report.ts'
+import { describeProblem, type ImportResult, summarize } from '../import/report.ts'
 import type { Format } from '../import/sniff.ts'
 import { openSource, type Source } from '../import/source.ts'
 import { createTarget, isSameTarget, readState, type State, statePath } from '../import/state.ts'
 import { showProgress } from '../output/progress.ts'
 import { printable } from '../output/text.ts'
 import { type ConnectionFlags, readConnection, requireKey } from '../settings/connection.ts'
-import { type CommandContext, commandLine, shellQuoted } from './context.ts'
+import type { CommandContext } from './context.ts'
 
 export interface ImportFlags extends ConnectionFlags, MappingFlags {
   readonly format?: Format
@@ -41,10 +36,11 @@ export interface ImportFlags extends ConnectionFlags, MappingFlags {
   readonly restart?: boolean
   readonly state?: string
   readonly source?: string
-  readonly maxLineBytes?: number
-  readonly problems: number
   readonly json?: boolean
 }
+
+/** Problems that are printed one by one. */
+const MAX_LISTED = 100
 
 /** Resolves with the exit code. */
 export async function runImport(file: string, flags: ImportFlags, context: CommandContext): Promise<number> {
@@ -69,7 +65,6 @@ export async function runImport(file: string, flags: ImportFlags, context: Comma
         delimiter: flags.delimiter,
         columns: flags.columns,
         skipLines: flags.skipLines,
-        maxRecordBytes: flags.maxLineBytes ?? MAX_RECORD_BYTES,
       },
       earlier,
     )
@@ -149,22 +144,21 @@ interface RunParts {
 
 class ImportRun {
   readonly #parts: RunParts
-  readonly #listed: ListedProblem[] = []
+  readonly #listed: ImportResult['problems'][number][] = []
   #dropped = 0
   #log: (line: string) => void
 
   constructor(parts: RunParts) {
     this.#parts = parts
-    this.#log = (line) => void parts.context.stderr.write(`${line}\n`)
+    this.#log = (line) => void parts.context.stderr.write(`${printable(line)}\n`)
   }
 
-  async run(
-    settings: ConstructorParameters<typeof Importer>[0]['settings'],
-    setting: ConstructorParameters<typeof Checkpoint>[2],
-  ): Promise<number> {
+  async run(settings: ImporterOptions['settings'], setting: Setting): Promise<number> {
     const { file, flags, context, source, input, mapper, earlier, path } = this.#parts
     const isDryRun = flags.dryRun === true
-    const rejects = this.#createRejects()
+    const mark = earlier?.rejects ?? undefined
+    const style = { ...input, isMarked: flags.encoding !== undefined }
+    const rejects = new Rejects(mark?.path ?? rejectsPath(file, input.format), style, mark)
     const startMs = performance.now()
     const importer = new Importer({
       settings,
@@ -174,7 +168,6 @@ class ImportRun {
       onRefused: (line) => {
         this.#list(line.record, line.problem as Problem)
         if (!isDryRun) rejects.add(line)
-        if (line.record.bytes.length === 0) this.#dropped++
       },
       onWarning: (text) => this.#log(`trackpost: ${text}`),
     })
@@ -194,23 +187,21 @@ class ImportRun {
         )
     // If the folder is not writable, the import fails here, before anything is sent.
     await checkpoint?.start()
-    if (earlier !== undefined) this.#log(`${printable(file)}: continues at line ${input.start.line}`)
+    if (earlier !== undefined) this.#log(`${file}: continues at line ${input.start.line}`)
     else if (flags.resume === true && path !== undefined)
-      this.#log(`${printable(file)}: there is no state file ${printable(path)}: starts at the first line`)
-    this.#noteUnused()
+      this.#log(`${file}: there is no state file ${path}: starts at the first line`)
+    if (input.format === 'csv') this.#noteUnused('columns that are not sent')
+    const { totalBytes } = source
     const progress = showProgress(
       () => ({
         done: importer.delivered + importer.refused,
         failed: importer.refused,
-        share:
-          source.totalBytes === undefined
-            ? undefined
-            : Math.min(1, source.bytesBefore(importer.frontier.offset) / source.totalBytes),
+        share: totalBytes && Math.min(1, source.bytesBefore(importer.frontier.offset) / totalBytes),
         paused: importer.pausedNow,
       }),
       context.stderr,
     )
-    this.#log = progress.log
+    this.#log = (line) => progress.log(printable(line))
     const forget = context.onInterrupt(() => {
       this.#log('trackpost: stopping: requests in flight get 10 s. Ctrl+C again ends at once')
       importer.stop()
@@ -222,97 +213,63 @@ class ImportRun {
       progress.stop()
     }
     await checkpoint?.finish(importer.isComplete)
-    if (!importer.isComplete) this.#noteProblem(importer)
-    else if (earlier === undefined && importer.delivered + importer.refused === 0)
-      this.#log(`${printable(file)}: there are no events in it`)
-    else this.#noteUnseen()
+    if (importer.problem !== undefined)
+      this.#log(`${file}:${importer.frontier.line}: ${importer.problem.message}`)
+    else if (importer.isComplete && earlier === undefined && importer.delivered + importer.refused === 0)
+      this.#log(`${file}: there are no events in it`)
+    else if (importer.isComplete) {
+      // Only now are all fields of a JSON file known.
+      if (mapper.unseen.size > 0) this.#log(`${file}: no line has ${[...mapper.unseen].join(', ')}`)
+      if (input.format !== 'csv') this.#noteUnused('fields that were not sent')
+    }
     return this.#report(importer, rejects, performance.now() - startMs)
   }
 
-  #createRejects(): Rejects {
-    const { file, flags, input, earlier } = this.#parts
-    const mark = earlier?.rejects ?? undefined
-    return new Rejects(
-      mark?.path ?? rejectsPath(file, input.format),
-      { ...input, isMarked: flags.encoding !== undefined },
-      mark,
-    )
-  }
-
-  #list(record: SourceRecord, problem: Problem): void {
+  #list(record: SourceRecord, { linesDown = 0, ...problem }: Problem): void {
     const { file, flags } = this.#parts
-    if (this.#listed.length < flags.problems) {
-      this.#listed.push({ line: record.line + (problem.linesDown ?? 0), ...problem })
-      if (flags.json !== true) this.#log(describeProblem(file, record, problem))
-      if (this.#listed.length === flags.problems && flags.json !== true) {
-        this.#log(`... further problems are only counted; --problems ${flags.problems * 10} lists more`)
-      }
-    } else if (record.bytes.length === 0) this.#log(describeProblem(file, record, problem))
-  }
-
-  #noteUnused(): void {
-    const { input, mapper } = this.#parts
-    if (input.format === 'csv' && mapper.unused.length > 0)
-      this.#log(this.#unusedText('columns that are not sent'))
-  }
-
-  /** Called at the end: only then are all fields of a JSON file known. */
-  #noteUnseen(): void {
-    const { file, input, mapper } = this.#parts
-    const { unused, unseen } = mapper
-    const missing = [...unseen].map((name) => printable(name)).join(', ')
-    if (missing !== '') this.#log(`${printable(file)}: no line has ${missing}`)
-    if (input.format !== 'csv' && unused.length > 0) this.#log(this.#unusedText('fields that were not sent'))
+    const isDropped = record.bytes.length === 0
+    if (isDropped) this.#dropped++
+    const isListed = this.#listed.length < MAX_LISTED
+    if (isListed) this.#listed.push({ line: record.line + linesDown, ...problem })
+    if (isListed ? flags.json !== true : isDropped)
+      this.#log(describeProblem(file, record, { linesDown, ...problem }))
+    if (isListed && this.#listed.length === MAX_LISTED && flags.json !== true)
+      this.#log('... further problems are only counted')
   }
 
   /** Says what to write so that the unused columns or fields are sent. */
-  #unusedText(what: string): string {
+  #noteUnused(what: string): void {
     const { file, mapper } = this.#parts
-    const names = mapper.unused.map((name) => printable(name)).join(', ')
-    const pairs = suggestMap(mapper.unused, (target) => mapper.isMapped(target))
-    const map = `for fields of the event, write --map ${printable(shellQuoted(pairs.join(',')))}; `
-    const remedy = `${pairs.length === 0 ? '' : map}--rest sends them as properties or traits`
-    return `${printable(file)}: ${what}: ${names} (${remedy})`
-  }
-
-  #noteProblem({ problem, frontier }: Importer): void {
-    if (problem !== undefined)
-      this.#log(`${printable(this.#parts.file)}:${frontier.line}: ${printable(problem.message)}`)
+    if (mapper.unused.length === 0) return
+    const pairs = suggestMap(mapper.unused, (target) => mapper.isMapped(target)).join(',')
+    const map = `for fields of the event, write --map '${pairs.replaceAll("'", "'\\''")}'; `
+    const remedy = `${pairs === '' ? '' : map}--rest sends them as properties or traits`
+    this.#log(`${file}: ${what}: ${mapper.unused.join(', ')} (${remedy})`)
   }
 
   #report(importer: Importer, rejects: Rejects, elapsedMs: number): number {
     const { file, flags, context, path, earlier } = this.#parts
-    const { delivered, refused, reasons, isInterrupted, problem } = importer
+    const { delivered, refused, reasons, isInterrupted, isComplete, problem, notes, example } = importer
+    const dryRun = flags.dryRun === true
     const result: ImportResult = {
-      file,
-      isDryRun: flags.dryRun === true,
-      lines: delivered + refused,
-      delivered,
-      refused,
-      reasons,
-      resumeLine: importer.isComplete ? undefined : importer.frontier.line,
-      canResume: path !== undefined,
-      problem: problem?.message,
-      isInterrupted,
-      rejects: rejects.mark?.path,
+      ...{ file, dryRun, lines: delivered + refused, delivered, refused },
+      reasons: Object.fromEntries(reasons),
+      rejects: rejects.mark?.path ?? null,
       dropped: this.#dropped,
-      notes: importer.notes.all,
-      example: importer.example,
+      notes: notes.all.map((note) => ({ ...note, message: NOTE_TEXTS[note.kind] })),
+      ...(dryRun && { example: example ?? null }),
+      resumeLine: isComplete ? null : importer.frontier.line,
+      problem: problem?.message ?? null,
+      interrupted: isInterrupted,
+      elapsedMs: Math.round(elapsedMs),
       problems: this.#listed,
-      elapsedMs,
     }
-    context.stdout.write(
-      flags.json === true
-        ? toJson(result)
-        : summarize(
-            result,
-            commandLine(context, {
-              added: earlier === undefined && delivered + refused === 0 ? [] : ['--resume'],
-              dropped: ['--resume', '--restart'],
-            }),
-          ),
-    )
+    let next = 'lines that are sent again keep their messageId'
+    if (path !== undefined)
+      next =
+        earlier === undefined && result.lines === 0 ? 'start the import again' : '--resume continues there'
+    context.stdout.write(flags.json === true ? `${JSON.stringify(result)}\n` : summarize(result, next))
     if (isInterrupted) return EXIT.interrupted
-    return importer.isComplete && refused === 0 ? EXIT.delivered : (problem?.exitCode ?? EXIT.failed)
+    return isComplete && refused === 0 ? EXIT.delivered : (problem?.exitCode ?? EXIT.failed)
   }
 }

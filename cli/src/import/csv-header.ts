@@ -13,7 +13,6 @@ export interface CsvOptions {
   /** Column names of a file without a header. */
   readonly columns?: readonly string[] | undefined
   readonly skipLines?: number | undefined
-  readonly maxRecordBytes: number
 }
 
 export interface CsvLayout {
@@ -32,17 +31,13 @@ export async function readCsvHeader(
 ): Promise<CsvLayout> {
   // A rejects file has a header of its own in its first line, so it is imported with the options of the first file.
   const isRejects = head.bytes.subarray(textStart.offset).toString('latin1', 0, 40).includes(NOTE_COLUMNS[0])
-  const {
-    columns,
-    skipLines = 0,
-    maxRecordBytes,
-  } = isRejects ? { ...options, columns: undefined, skipLines: 0 } : options
+  const { columns, skipLines = 0 } = isRejects ? {} : options
   let start = await head.skipLines(textStart, skipLines, newline)
   let { delimiter } = options
   const read = (): Promise<SourceRecord | undefined> => {
     // Without a known delimiter, the comma is a guess: a row that is broken with it is read again.
     const dialect = { delimiter: delimiter ?? ',', isSpaced: false }
-    return head.firstRecord(new CsvRowSplitter(start, dialect, maxRecordBytes, newline), start)
+    return head.firstRecord(new CsvRowSplitter(start, dialect, newline), start)
   }
   let row = await read()
   const sep = row === undefined ? undefined : readSepLine(decode(row.bytes) ?? '')

@@ -23,21 +23,14 @@ const SPACE = 0x20
  */
 export class CsvRowSplitter implements Splitter {
   readonly #lines: RawLines
-  readonly #limit: number
   readonly #delimiter: number
   readonly #isSpaced: boolean
   /** The lines of a row whose last field is still open. */
   #open: SourceRecord[] = []
   #openBytes = 0
 
-  constructor(
-    start: Position,
-    { delimiter, isSpaced }: CsvDialect,
-    limit = MAX_RECORD_BYTES,
-    newline = NEWLINE,
-  ) {
-    this.#lines = new RawLines(start, limit, newline)
-    this.#limit = limit
+  constructor(start: Position, { delimiter, isSpaced }: CsvDialect, newline = NEWLINE) {
+    this.#lines = new RawLines(start, newline)
     this.#delimiter = delimiter.charCodeAt(0)
     this.#isSpaced = isSpaced
   }
@@ -70,7 +63,7 @@ export class CsvRowSplitter implements Splitter {
       if (state === 'whole') this.#close(line, records)
       else {
         this.#open.push(line)
-        if (state === 'broken' || this.#openBytes > this.#limit) this.#giveUp(todo, records)
+        if (state === 'broken' || this.#openBytes > MAX_RECORD_BYTES) this.#giveUp(todo, records)
       }
     }
   }

@@ -46,7 +46,6 @@ export async function openInput(source: Source, options: InputOptions, resumeAt?
   if (!hasText()) throw new UsageError('line 1: the file is empty')
   const format = options.format ?? findFormat(source.path, head.bytes.subarray(textStart.offset))
   const newline = findNewline(head.bytes)
-  const { maxRecordBytes: limit } = options
   if (format !== 'csv' && options.skipLines !== undefined)
     throw new UsageError(`line 1: --skip-lines is for CSV, and this is ${format.toUpperCase()}`)
   const layout =
@@ -59,9 +58,9 @@ export async function openInput(source: Source, options: InputOptions, resumeAt?
   if (format === 'ndjson') await head.readUntil(() => firstObject(text()) !== undefined)
   const isJoined = format === 'ndjson' && isSequence(text())
   let splitter: Splitter
-  if (format === 'csv') splitter = new CsvRowSplitter(start, dialect, limit, newline)
-  else if (format === 'ndjson' && !isJoined) splitter = new LineSplitter(start, limit, newline)
-  else splitter = new JsonArraySplitter(start, { limit, isInside: isResumed, isSequence: isJoined })
+  if (format === 'csv') splitter = new CsvRowSplitter(start, dialect, newline)
+  else if (format === 'ndjson' && !isJoined) splitter = new LineSplitter(start, newline)
+  else splitter = new JsonArraySplitter(start, { isInside: isResumed, isSequence: isJoined })
   // Elements that are not lines end where the next import continues, so nothing can be added to the last one.
   const isByLine = format === 'csv' || (format === 'ndjson' && !isJoined)
   const parse = (records: SourceRecord[]): ParsedRecord[] =>

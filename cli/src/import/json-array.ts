@@ -26,16 +26,14 @@ const EXPECTED: Record<string, string> = {
 }
 
 export interface JsonArrayOptions {
-  readonly limit?: number
   /** Whether the splitter begins after an element. */
   readonly isInside?: boolean
   /** Whether the elements follow each other without brackets, with or without commas and line ends. */
   readonly isSequence?: boolean
 }
 
-/** Looks only at brackets and quotes; each element is parsed later. Keeps at most one element of `limit` bytes in memory. */
+/** Looks only at brackets and quotes; each element is parsed later. */
 export class JsonArraySplitter implements Splitter {
-  readonly #limit: number
   #offset: number
   #line: number
   #state: 'start' | 'element or end' | 'element' | 'inside' | 'comma or end' | 'end'
@@ -50,10 +48,9 @@ export class JsonArraySplitter implements Splitter {
   readonly #isSequence: boolean
 
   constructor({ offset, line }: Position, options: JsonArrayOptions = {}) {
-    const { limit = MAX_RECORD_BYTES, isInside = false, isSequence = false } = options
+    const { isInside = false, isSequence = false } = options
     this.#offset = offset
     this.#line = line
-    this.#limit = limit
     this.#isSequence = isSequence
     this.#state = isInside || isSequence ? 'comma or end' : 'start'
     this.#lastLine = isInside ? line : 0
@@ -147,12 +144,12 @@ export class JsonArraySplitter implements Splitter {
 
   #keep(part: Buffer): void {
     this.#partBytes += part.length
-    if (this.#partBytes > this.#limit) this.#parts = []
+    if (this.#partBytes > MAX_RECORD_BYTES) this.#parts = []
     else this.#parts.push(part)
   }
 
   #end(at: number, records: SourceRecord[]): void {
-    const isTooLong = this.#partBytes > this.#limit
+    const isTooLong = this.#partBytes > MAX_RECORD_BYTES
     const place = {
       line: this.#startLine,
       nextLine: this.#line,
@@ -161,7 +158,7 @@ export class JsonArraySplitter implements Splitter {
       ...(this.#startLine === this.#lastLine && { isInsideLine: true }),
     }
     this.#lastLine = this.#line
-    records.push(isTooLong ? { ...place, problem: tooLong(this.#startLine, this.#limit) } : place)
+    records.push(isTooLong ? { ...place, problem: tooLong(this.#startLine) } : place)
     this.#parts = []
     this.#partBytes = 0
     this.#state = 'comma or end'

@@ -8,9 +8,8 @@ import {
   tooLong,
 } from './record.ts'
 
-/** Cuts a stream after each line end, which the lines keep. Keeps at most one line of `limit` bytes in memory. */
+/** Cuts a stream after each line end, which the lines keep. */
 export class RawLines {
-  readonly #limit: number
   readonly #newline: number
   #offset: number
   #line: number
@@ -19,10 +18,9 @@ export class RawLines {
   #partBytes = 0
 
   /** @param newline The last byte of a line end. */
-  constructor({ offset, line }: Position, limit = MAX_RECORD_BYTES, newline = NEWLINE) {
+  constructor({ offset, line }: Position, newline = NEWLINE) {
     this.#offset = offset
     this.#line = line
-    this.#limit = limit
     this.#newline = newline
   }
 
@@ -51,18 +49,18 @@ export class RawLines {
     this.#partBytes += part.length
     this.#offset += part.length
     // The line end, which may have two bytes, does not count.
-    if (this.#partBytes > this.#limit + 2) this.#parts = []
+    if (this.#partBytes > MAX_RECORD_BYTES + 2) this.#parts = []
     else if (part.length > 0) this.#parts.push(part)
   }
 
   #endLine(): SourceRecord {
     const line = this.#line++
     const all = this.#parts.length === 1 ? (this.#parts[0] as Buffer) : Buffer.concat(this.#parts)
-    const isTooLong = this.#partBytes > this.#limit + 2 || withoutLineEnd(all).length > this.#limit
+    const isTooLong = this.#partBytes > MAX_RECORD_BYTES + 2 || withoutLineEnd(all).length > MAX_RECORD_BYTES
     this.#parts = []
     this.#partBytes = 0
     const place = { line, nextLine: this.#line, end: this.#offset }
-    if (isTooLong) return { ...place, bytes: EMPTY, problem: tooLong(line, this.#limit) }
+    if (isTooLong) return { ...place, bytes: EMPTY, problem: tooLong(line) }
     return { ...place, bytes: all }
   }
 }
@@ -73,8 +71,8 @@ const EMPTY = Buffer.alloc(0)
 export class LineSplitter implements Splitter {
   readonly #lines: RawLines
 
-  constructor(start: Position, limit = MAX_RECORD_BYTES, newline = NEWLINE) {
-    this.#lines = new RawLines(start, limit, newline)
+  constructor(start: Position, newline = NEWLINE) {
+    this.#lines = new RawLines(start, newline)
   }
 
   get line(): number {

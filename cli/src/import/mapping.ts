@@ -1,10 +1,7 @@
 import { UsageError } from '../errors.ts'
-import { nearest, printable } from '../output/text.ts'
+import { printable } from '../output/text.ts'
 import { type ExactJson, parseExact } from '../settings/exact-json.ts'
-import { parseJson } from '../settings/parse-json.ts'
-import { readTextFile } from '../settings/text-file.ts'
 import { CASTS, type Cast, type CastRules } from './cast.ts'
-import { isObject } from './json.ts'
 
 const PLAIN_FIELDS = [
   'type',
@@ -55,27 +52,28 @@ export interface ReadingRules extends CastRules {
 
 export interface MappingFlags extends ReadingRules {
   readonly map?: readonly string[]
-  readonly mapFile?: string
   readonly set?: readonly string[]
   readonly type?: string
   readonly rest?: boolean
 }
 
-/** The flags win over the mapping file. @throws UsageError */
+/** @throws UsageError */
 export function readMapping(flags: MappingFlags): Mapping {
-  const file = flags.mapFile === undefined ? {} : readMappingFile(flags.mapFile)
-  const fromFlags = (flags.map ?? []).flatMap((text) => text.split(',')).map((pair) => parsePair(pair))
-  const targets = new Set(fromFlags.map(({ target }) => target))
-  const assignments = [...(file.assignments ?? []).filter(({ target }) => !targets.has(target)), ...fromFlags]
-  requireDistinct(assignments)
+  // A comma in the name of a column separates nothing: what follows it has no `=`.
+  const assignments = (flags.map ?? []).flatMap((text) => text.split(/,(?=[^,=]+=)/)).map(parsePair)
+  const seen = new Set<string>()
+  for (const { target } of assignments) {
+    if (seen.has(target)) throw new UsageError(`--map: ${printable(target)} is mapped twice`)
+    seen.add(target)
+  }
+  const { type } = flags
+  if (type !== undefined && !KINDS.includes(type))
+    throw new UsageError(`--type: expected ${KINDS.join(', ')}, got ${printable(type)}`)
   return {
     assignments,
-    constants: [
-      ...(file.constants ?? []),
-      ...(flags.set ?? []).map((text) => parseAssignment('--set', text)),
-    ],
-    type: requireKind('--type', flags.type ?? file.type),
-    rest: flags.rest ?? file.rest ?? false,
+    constants: (flags.set ?? []).map((text) => parseAssignment('--set', text)),
+    type,
+    rest: flags.rest ?? false,
     rules: flags,
   }
 }
@@ -131,9 +129,10 @@ export function parseTarget(where: string, text: string): Omit<Assignment, 'sour
   const target = colon === -1 ? text : text.slice(0, colon)
   const cast = colon === -1 ? undefined : text.slice(colon + 1)
   if (!isTarget(target)) {
-    const meant = nearest(target, [...PLAIN_FIELDS, ...OBJECT_FIELDS])
-    const hint = meant === undefined ? 'for a property, write properties.<name>' : `did you mean ${meant}?`
-    throw new UsageError(`${where}: messages have no field ${printable(target)}; ${hint}`)
+    const fields = [...PLAIN_FIELDS, ...OBJECT_FIELDS].join(', ')
+    throw new UsageError(
+      `${where}: messages have no field ${printable(target)}; they have ${fields}; for a property, write properties.<name>`,
+    )
   }
   if (cast !== undefined && !isCast(cast)) {
     throw new UsageError(`${where}: ${printable(text)}: expected ${CASTS.join(', ')} after the colon`)
@@ -171,8 +170,7 @@ export function suggestMap(columns: readonly string[], isTaken: (target: string)
   for (const column of columns) {
     const bare = column.toLowerCase().replace(/[^a-z]/g, '')
     const target = PLAIN_FIELDS.find((field) => field.toLowerCase() === bare) ?? ALIASES[bare]
-    // In the flag, a comma ends a pair.
-    if (target === undefined || isTaken(target) || pairs.has(target) || column.includes(',')) continue
+    if (target === undefined || isTaken(target) || pairs.has(target)) continue
     pairs.set(target, `${target}=${column}`)
   }
   return [...pairs.values()]
@@ -183,49 +181,3 @@ function isCast(name: string): name is Cast {
 }
 
 const KINDS = ['identify', 'track', 'page', 'screen', 'group', 'alias']
-
-function requireKind(where: string, kind: unknown): string | undefined {
-  if (kind === undefined || KINDS.some((one) => one === kind)) return kind as string | undefined
-  throw new UsageError(`${where}: expected ${KINDS.join(', ')}, got ${printable(String(kind))}`)
-}
-
-function requireDistinct(assignments: readonly Assignment[]): void {
-  const seen = new Set<string>()
-  for (const { target } of assignments) {
-    if (seen.has(target)) throw new UsageError(`--map: ${printable(target)} is mapped twice`)
-    seen.add(target)
-  }
-}
-
-type FileParts = Partial<Omit<Mapping, 'rules'>>
-
-function readMappingFile(path: string): FileParts {
-  const where = `mapping file ${printable(path)}`
-  const text = readTextFile(path, 'mapping file')
-  parseJson(text, where, 'the file')
-  const { value: content, losses } = parseExact(text)
-  for (const [lost] of losses) refuseLoss(where, lost)
-  if (!isObject(content)) throw new UsageError(`${where}: expected a JSON object`)
-  for (const name of Object.keys(content)) {
-    if (!['map', 'set', 'type', 'rest'].includes(name)) {
-      throw new UsageError(`${where}: no setting ${printable(name)}; it may have map, set, type, rest`)
-    }
-  }
-  const { map = {}, set = {}, type, rest = false } = content
-  if (!isObject(map) || !isObject(set)) throw new UsageError(`${where}: map and set: expected objects`)
-  if (typeof rest !== 'boolean') throw new UsageError(`${where}: rest: expected true or false`)
-  return {
-    assignments: Object.entries(map).map(([target, source]) => {
-      if (typeof source !== 'string' || source === '') {
-        throw new UsageError(`${where}: map: ${printable(target)}: expected the name of a column`)
-      }
-      return { ...parseTarget(`${where}: map`, target), source }
-    }),
-    constants: Object.entries(set).map(([target, value]) => [
-      parseTarget(`${where}: set`, target).target,
-      value,
-    ]),
-    type: requireKind(`${where}: type`, type),
-    rest,
-  }
-}

@@ -1,5 +1,5 @@
 import { UsageError } from '../errors.ts'
-import { nearest, printable, quoted } from '../output/text.ts'
+import { printable, quoted } from '../output/text.ts'
 import { parseExact } from '../settings/exact-json.ts'
 import { CASTS, type Cast } from './cast.ts'
 import { type Fields, isObject } from './json.ts'
@@ -171,12 +171,10 @@ export function isExportHeader(header: readonly string[]): boolean {
 function requireColumn(names: readonly string[], source: string, target: string): number {
   const index = names.indexOf(source)
   if (index === -1) {
-    const meant = nearest(source, names)
-    const hint =
-      meant === undefined
-        ? `there are ${names.map((name) => printable(name)).join(', ')}`
-        : `did you mean ${printable(meant)}?`
-    throw new UsageError(`line 1: no column ${quoted(source)} for ${target}; ${hint}${aboveHint(names)}`)
+    const present = names.map((name) => printable(name)).join(', ')
+    throw new UsageError(
+      `line 1: no column ${quoted(source)} for ${target}; there are ${present}${aboveHint(names)}`,
+    )
   }
   if (names.indexOf(source, index + 1) !== -1) {
     throw new UsageError(

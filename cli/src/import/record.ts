@@ -60,6 +60,7 @@ export const NEWLINE = 0x0a
 export const RETURN = 0x0d
 export const QUOTE = 0x22
 
-export function tooLong(line: number, limit: number): Problem {
-  return { reason: 'too_long', message: `line ${line} has more than ${limit.toLocaleString('en-US')} bytes` }
+export function tooLong(line: number): Problem {
+  const limit = MAX_RECORD_BYTES.toLocaleString('en-US')
+  return { reason: 'too_long', message: `line ${line} has more than ${limit} bytes` }
 }

@@ -1,107 +1,72 @@
-import { byReason, counted, duration, printable } from '../output/text.ts'
-import { describeNote, NOTE_TEXTS, type Note } from './notes.ts'
+import { counted, duration, printable } from '../output/text.ts'
+import { describeNote, type Note } from './notes.ts'
 import type { Problem, SourceRecord } from './record.ts'
 
-export interface ListedProblem extends Problem {
-  readonly line: number
-}
-
+/** What `--json` prints. */
 export interface ImportResult {
   readonly file: string
-  readonly isDryRun: boolean
+  readonly dryRun: boolean
   /** Lines that got an outcome in this run. */
   readonly lines: number
   readonly delivered: number
   readonly refused: number
-  readonly reasons: ReadonlyMap<string, number>
-  /** `undefined` when the end of the file was reached. */
-  readonly resumeLine: number | undefined
-  readonly canResume: boolean
-  /** Why the import ended early. */
-  readonly problem: string | undefined
-  readonly isInterrupted: boolean
-  readonly rejects: string | undefined
+  readonly reasons: Readonly<Record<string, number>>
+  /** The path of the rejects file. */
+  readonly rejects: string | null
   /** Lines over the size limit. They are not in the rejects file. */
   readonly dropped: number
   /** What was changed or left out. */
-  readonly notes: readonly Note[]
-  /** The first event that was delivered, or would be. */
-  readonly example: Readonly<Record<string, unknown>> | undefined
-  /** Only the first ones, at most as many as `--problems` allows. */
-  readonly problems: readonly ListedProblem[]
+  readonly notes: readonly (Note & { readonly message: string })[]
+  /** Only of a dry run: the first event that would be delivered. */
+  readonly example?: Readonly<Record<string, unknown>> | null
+  /** `null` when the end of the file was reached. */
+  readonly resumeLine: number | null
+  /** Why the import ended early. */
+  readonly problem: string | null
+  readonly interrupted: boolean
   readonly elapsedMs: number
+  /** The first ones. */
+  readonly problems: readonly (Omit<Problem, 'linesDown'> & { readonly line: number })[]
 }
 
 /** `data.csv:3:17: ...` for a character, or `data.csv:3: column "at": ...` for a column. */
 export function describeProblem(file: string, record: SourceRecord, problem: Problem): string {
   const { column, message, linesDown = 0 } = problem
-  const line = record.line + linesDown
-  const place = `${printable(file)}:${line}`
-  if (typeof column === 'number') return `${place}:${column}: ${printable(message)}`
-  if (column !== undefined)
-    return `${place}: column ${printable(JSON.stringify(column))}: ${printable(message)}`
-  return `${place}: ${printable(message)}`
-}
-
-export function summarize(result: ImportResult, command: string): string {
-  const { file, lines, delivered, refused, reasons, isDryRun, elapsedMs, rejects, dropped } = result
-  const perSecond = elapsedMs > 0 ? Math.round((lines / elapsedMs) * 1_000).toLocaleString('en-US') : '0'
-  const outcomes = [`${delivered.toLocaleString('en-US')} ${isDryRun ? 'valid' : 'delivered'}`]
-  outcomes.push(
-    `${refused.toLocaleString('en-US')} ${isDryRun ? 'invalid' : 'refused'}${refused > 0 ? ` (${byReason(reasons)})` : ''}`,
+  const place = `${file}:${record.line + linesDown}`
+  if (typeof column === 'number') return printable(`${place}:${column}: ${message}`)
+  return printable(
+    column === undefined ? `${place}: ${message}` : `${place}: column ${JSON.stringify(column)}: ${message}`,
   )
-  const text = [
-    `${printable(file)}: ${counted(lines, 'line')}: ${outcomes.join(', ')}, in ${duration(elapsedMs)} (${perSecond}/s)`,
-  ]
-  if (isDryRun) {
-    text.push('nothing was sent: this was a dry run')
-    if (result.example !== undefined) text.push(`the first event: ${shorten(JSON.stringify(result.example))}`)
-  }
-  text.push(...result.notes.map(describeNote))
-  if (rejects !== undefined) {
-    text.push(`the refused lines are in ${printable(rejects)}: fix them there, and import that file`)
-  }
-  if (dropped > 0)
-    text.push(
-      `${counted(dropped, 'line')} over the size limit ${dropped === 1 ? 'is' : 'are'} only in the input, not in the rejects file`,
-    )
-  if (result.problem !== undefined) text.push(`stopped: ${result.problem}`)
-  if (result.resumeLine !== undefined && !isDryRun) {
-    text.push(
-      result.canResume
-        ? `everything before line ${result.resumeLine} has its outcome; continue with: ${command}`
-        : `everything before line ${result.resumeLine} has its outcome; lines that are sent again keep their messageId`,
-    )
-  }
-  return `${text.join('\n')}\n`
 }
 
 const MAX_EXAMPLE = 1_000
 
-function shorten(text: string): string {
-  return printable(text.length <= MAX_EXAMPLE ? text : `${text.slice(0, MAX_EXAMPLE)}...`)
-}
-
-export function toJson({
-  isDryRun,
-  reasons,
-  notes,
-  example,
-  isInterrupted,
-  ...result
-}: ImportResult): string {
-  const { file, lines, delivered, refused, rejects, dropped, resumeLine, problem, elapsedMs } = result
-  return `${JSON.stringify({
-    ...{ file, dryRun: isDryRun, lines, delivered, refused },
-    reasons: Object.fromEntries(reasons),
-    rejects: rejects ?? null,
-    dropped,
-    notes: notes.map((note) => ({ ...note, message: NOTE_TEXTS[note.kind] })),
-    ...(isDryRun && { example: example ?? null }),
-    resumeLine: resumeLine ?? null,
-    problem: problem ?? null,
-    interrupted: isInterrupted,
-    elapsedMs: Math.round(elapsedMs),
-    problems: result.problems.map(({ line, column, reason, message }) => ({ line, column, reason, message })),
-  })}\n`
+/** @param next How to continue an import that has ended early. */
+export function summarize(result: ImportResult, next: string): string {
+  const { file, lines, delivered, refused, dryRun, elapsedMs, rejects, dropped, example, problem } = result
+  const perSecond = elapsedMs > 0 ? Math.round((lines / elapsedMs) * 1_000).toLocaleString('en-US') : '0'
+  const reasons = Object.entries(result.reasons)
+    .sort(([, one], [, other]) => other - one)
+    .map(([reason, count]) => `${reason} ${count.toLocaleString('en-US')}`)
+  const outcomes = [
+    `${delivered.toLocaleString('en-US')} ${dryRun ? 'valid' : 'delivered'}`,
+    `${refused.toLocaleString('en-US')} ${dryRun ? 'invalid' : 'refused'}${refused > 0 ? ` (${reasons.join(', ')})` : ''}`,
+  ]
+  const text = [
+    `${file}: ${counted(lines, 'line')}: ${outcomes.join(', ')}, in ${duration(elapsedMs)} (${perSecond}/s)`,
+  ]
+  if (dryRun) {
+    text.push('nothing was sent: this was a dry run')
+    const event = JSON.stringify(example ?? '')
+    if (example)
+      text.push(`the first event: ${event.slice(0, MAX_EXAMPLE)}${event.length > MAX_EXAMPLE ? '...' : ''}`)
+  }
+  text.push(...result.notes.map(describeNote))
+  if (rejects !== null) text.push(`the refused lines are in ${rejects}: fix them there, and import that file`)
+  if (dropped > 0)
+    text.push(`of lines over the size limit, ${dropped} in all, there is no copy in the rejects file`)
+  if (problem !== null) text.push(`stopped: ${problem}`)
+  if (result.resumeLine !== null && !dryRun)
+    text.push(`everything before line ${result.resumeLine} has its outcome; ${next}`)
+  return `${text.map(printable).join('\n')}\n`
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
 import { basename } from 'node:path'
-import type { Readable } from 'node:stream'
+import { pipeline, type Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { CommandError, fileProblem, UsageError } from '../errors.ts'
 import { printable } from '../output/text.ts'
@@ -109,12 +109,12 @@ async function* unpacked(path: string, stream: Readable, onPacked: () => void): 
   }
   onPacked()
   const gunzip = createGunzip({ chunkSize: CHUNK_BYTES })
-  const feed = async (): Promise<void> => {
-    await write(gunzip, head)
-    if (!isEnded) for await (const chunk of chunks) await write(gunzip, chunk)
-    gunzip.end()
+  const packed = async function* (): AsyncGenerator<Buffer> {
+    yield head
+    if (!isEnded) yield* chunks
   }
-  feed().catch((error) => gunzip.destroy(error))
+  // An error destroys `gunzip` with it.
+  pipeline(packed(), gunzip, () => {})
   try {
     for await (const chunk of gunzip) yield chunk as Buffer
   } catch (error) {
@@ -124,17 +124,6 @@ async function* unpacked(path: string, stream: Readable, onPacked: () => void): 
       isCut ? 'the gzip data ends in the middle' : `the gzip data is damaged: ${(error as Error).message}`,
     )
   }
-}
-
-function write(gunzip: ReturnType<typeof createGunzip>, chunk: Buffer): Promise<void> | undefined {
-  if (gunzip.write(chunk)) return undefined
-  return new Promise((resolve) => {
-    const done = (): void => {
-      gunzip.off('drain', done).off('close', done)
-      resolve()
-    }
-    gunzip.on('drain', done).on('close', done)
-  })
 }
 
 async function* inUtf8(

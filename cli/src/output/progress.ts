@@ -1,4 +1,4 @@
-import { counted, duration, type Output } from './text.ts'
+import { counted, type Output } from './text.ts'
 
 export interface Progress {
   readonly done: number
@@ -18,13 +18,11 @@ export interface ProgressDisplay {
 
 const PLAIN_INTERVAL_MS = 10_000
 const DRAWS_PER_SECOND = 5
-/** The time left is not shown earlier: the first connection is slow, so the first estimates would be far too long. */
-const SETTLING_MS = 3_000
 
 const CLEAR = '\r\u001b[K'
 
 export function showProgress(read: () => Progress, stream: Output): ProgressDisplay {
-  const describe = createDescription(() => performance.now())
+  const describe = createDescription()
   if (!stream.isTTY) {
     const timer = setInterval(() => stream.write(`${describe(read())}\n`), PLAIN_INTERVAL_MS)
     timer.unref()
@@ -50,23 +48,15 @@ export function showProgress(read: () => Progress, stream: Output): ProgressDisp
   }
 }
 
-/** @param now Returns a time in milliseconds. */
-export function createDescription(now: () => number): (progress: Progress) => string {
-  const startMs = now()
-  /** An import that continues begins in the middle of the file. */
-  let startShare: number | undefined
+function createDescription(): (progress: Progress) => string {
+  const startMs = performance.now()
   return ({ done, failed, share, paused }) => {
-    const elapsedMs = now() - startMs
-    const perSecond = elapsedMs === 0 ? 0 : Math.round((done / elapsedMs) * 1_000)
+    const perSecond = Math.round((done / Math.max(1, performance.now() - startMs)) * 1_000)
     // What matters most comes first, because a narrow terminal cuts the end off.
-    const parts = [counted(done, 'line'), `${failed.toLocaleString('en-US')} failed`]
-    if (share !== undefined) parts.unshift(`${Math.floor(share * 100)} %`)
-    // While the command waits, its rate says nothing of the time left.
-    parts.push(paused ?? `${perSecond.toLocaleString('en-US')}/s`)
-    startShare ??= share
-    const passed = (share ?? 0) - (startShare ?? 0)
-    if (paused === undefined && share !== undefined && elapsedMs >= SETTLING_MS && passed > 0 && share < 1)
-      parts.push(`${duration((elapsedMs * (1 - share)) / passed)} left`)
-    return parts.join(', ')
+    return [
+      ...(share === undefined ? [] : [`${Math.floor(share * 100)} %`]),
+      ...[counted(done, 'line'), `${failed.toLocaleString('en-US')} failed`],
+      paused ?? `${perSecond.toLocaleString('en-US')}/s`,
+    ].join(', ')
   }
 }

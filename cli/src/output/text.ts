@@ -20,14 +20,6 @@ export function counted(count: number, noun: string): string {
   return `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`
 }
 
-/** Formats counts as `invalid 3, too_large 1`, the most frequent reason first. */
-export function byReason(reasons: ReadonlyMap<string, number>): string {
-  return [...reasons]
-    .sort(([, one], [, other]) => other - one)
-    .map(([reason, count]) => `${reason} ${count.toLocaleString('en-US')}`)
-    .join(', ')
-}
-
 /** Formats a duration: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`. */
 export function duration(ms: number): string {
   if (ms < 9_950) return `${(Math.max(0, ms) / 1_000).toFixed(1)} s`
@@ -36,32 +28,4 @@ export function duration(ms: number): string {
   const minutes = Math.floor(seconds / 60)
   if (minutes < 60) return `${minutes} min ${seconds % 60} s`
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
-}
-
-/** Returns the name that the user probably meant; `undefined` if none is similar. */
-export function nearest(name: string, names: Iterable<string>): string | undefined {
-  let best: string | undefined
-  let bestDistance = Math.min(4, Math.ceil(name.length / 2) + 1)
-  for (const candidate of names) {
-    const distance = editDistance(name.toLowerCase(), candidate.toLowerCase())
-    if (distance < bestDistance) {
-      best = candidate
-      bestDistance = distance
-    }
-  }
-  return best
-}
-
-/** The Levenshtein distance. */
-function editDistance(from: string, to: string): number {
-  let row = Array.from({ length: to.length + 1 }, (_, index) => index)
-  for (let i = 1; i <= from.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= to.length; j++) {
-      const change = (row[j - 1] as number) + (from[i - 1] === to[j - 1] ? 0 : 1)
-      next.push(Math.min(change, (row[j] as number) + 1, (next[j - 1] as number) + 1))
-    }
-    row = next
-  }
-  return row[to.length] as number
 }

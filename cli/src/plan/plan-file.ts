@@ -1,13 +1,12 @@
 import { text as textOf } from 'node:stream/consumers'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 // The imported modules are bundled into the package, since they have no dependencies.
-import { position, positionOf } from '../../../collector/src/json/json-error.ts'
+import { findJsonError, position, positionOf } from '../../../collector/src/json/json-error.ts'
 import { findPlanMistake, type Path, pointer } from '../../../collector/src/plan/mistake.ts'
 import { UsageError } from '../errors.ts'
 import { decode, NOT_UTF8 } from '../import/utf8.ts'
 import { printable, quoted } from '../output/text.ts'
 import { repeatedKey } from '../settings/exact-json.ts'
-import { parseJson } from '../settings/parse-json.ts'
 import { readTextFile } from '../settings/text-file.ts'
 import { fetchPlan, isAddress } from './fetch-plan.ts'
 
@@ -39,7 +38,7 @@ export interface PlanFile {
 export async function readPlanFile(path: string, adminToken?: string): Promise<PlanFile> {
   const name = path === '-' ? 'stdin' : printable(path)
   const text = isAddress(path) ? await fetchPlan(path, adminToken) : await readText(path, name)
-  const plan = parseJson(text, name, 'the plan')
+  const plan = parse(text, name)
   const refusal = (at: Path, message: string): UsageError => {
     const { line, column } = positionOf(text, at)
     return new UsageError(`${name}:${line}:${column}: ${printable(`${pointer(at)}: ${message}`)}`)
@@ -63,4 +62,16 @@ async function readText(path: string, name: string): Promise<string> {
   const text = decode(Buffer.from(await textOf(process.stdin)))
   if (text === undefined) throw new UsageError(`${name}: ${NOT_UTF8.message}`)
   return text.replace(/^\uFEFF/, '')
+}
+
+/** @throws UsageError with the line and column of the mistake. */
+function parse(text: string, name: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    const found = findJsonError(text)
+    if (found === undefined) throw cause
+    const message = printable(found.message.replace('the body', 'the plan'))
+    throw new UsageError(`${name}:${found.line}:${found.column}: ${message}`)
+  }
 }

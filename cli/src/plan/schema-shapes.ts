@@ -30,7 +30,6 @@ const DEFINITIONS = new Set<unknown>(['$defs', 'definitions'])
 const RESERVED = new Set(Object.values(TYPE_NAMES).map((name) => name.toLowerCase()))
 /** Refused: `__proto__` sets the prototype in an object literal, and `hasOwnProperty` breaks the library. */
 const UNUSABLE_NAMES = new Set(['__proto__', 'hasOwnProperty'])
-const MAX_DEPTH = 100
 
 /**
  * Reduces a schema to the part that types can express: lengths, patterns and conditions can be checked only at run time. A
@@ -69,7 +68,6 @@ export class SchemaShapes {
 
   #make(schema: Schema, path: Path): Shape {
     if (typeof schema === 'boolean') return { tsType: schema ? ANYTHING : 'never' }
-    if (path.length > MAX_DEPTH) throw this.#file.refusal(path, `nested deeper than ${MAX_DEPTH}`)
     const known = this.#made.get(schema)
     if (known !== undefined) return known
     const shape: Shape = {}
@@ -81,8 +79,6 @@ export class SchemaShapes {
 
   #shapeOf(schema: Exclude<Schema, boolean>, path: Path): Shape {
     const { $ref, ...others } = schema
-    if (typeof schema['$dynamicRef'] === 'string')
-      throw this.#file.refusal([...path, '$dynamicRef'], 'it has no TypeScript equivalent; use $ref')
     if (typeof $ref === 'string') {
       const target = this.#resolve($ref, [...path, '$ref'])
       return {
@@ -94,7 +90,6 @@ export class SchemaShapes {
     if ('const' in schema) shape.enum = [schema['const']] as never
     else if ('enum' in schema) shape.enum = schema['enum'] as never
     if ('type' in schema) shape.type = schema['type'] as never
-    if (schema['nullable'] === true) Object.assign(shape, { nullable: true })
     this.#addItems(schema, path, shape)
     for (const keyword of COMBINATIONS) {
       const schemas = schema[keyword] as readonly Schema[] | undefined
