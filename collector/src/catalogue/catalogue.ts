@@ -7,7 +7,6 @@ import type { QueryContext } from '../store/queries/context.ts'
 import { recordsOf } from '../store/queries/events.ts'
 import { allOf, among, raw, type Sql, sql, type TimeRange, within } from '../store/sql.ts'
 import { storedMessage } from '../store/stored-message.ts'
-import type { Catalogue, CatalogueDetail, CatalogueEntry, FoundField, JsonSchema } from './answer.ts'
 import { FieldValues, fieldsOf, isInconsistent, pathsOf } from './fields.ts'
 import { schemaOf } from './schema.ts'
 
@@ -24,11 +23,7 @@ const NAME = raw("CASE WHEN kind IN ('track', 'page', 'screen') THEN coalesce(na
 const FACTS = raw('event INDEXED BY event_facts')
 const KINDS = raw("kind IN ('track', 'page', 'screen', 'identify', 'group', 'alias')")
 
-export async function catalogue(
-  context: QueryContext,
-  events: EventChanges,
-  range: TimeRange,
-): Promise<Catalogue> {
+export async function catalogue(context: QueryContext, events: EventChanges, range: TimeRange) {
   const entries = countedEntries(context, range)
   const tallies = await talliesOf(events, range)
   const { plan } = context
@@ -53,7 +48,11 @@ async function talliesOf(events: EventChanges, range: TimeRange): Promise<Map<st
   return new Map(tallies.map((tally) => [keyOf(tally.kind, tally.name), tally]))
 }
 
-function countsOf(tally: NameTally | undefined): Pick<CatalogueEntry, 'properties' | 'inconsistent'> {
+/** Paths with values, and those with contradicting types; null if no event was accepted. */
+function countsOf(tally: NameTally | undefined): {
+  properties: number | null
+  inconsistent: number | null
+} {
   if (tally === undefined) return { properties: null, inconsistent: null }
   const paths = pathsOf(tally)
   return {
@@ -81,7 +80,7 @@ function countedEntries(
   { database, plan }: QueryContext,
   range: TimeRange,
   only?: { type: string; name: string },
-): CatalogueEntry[] {
+) {
   const where = allOf([within('received_at', range), KINDS, ...(only === undefined ? [] : [isEntry(only)])])
   const at = (order: 'ASC' | 'DESC') =>
     database.number(
@@ -115,7 +114,7 @@ function countedEntries(
   return entries.sort((a, b) => b.count - a.count || (a.key < b.key ? -1 : 1))
 }
 
-function newEntry(key: string, groups: readonly Group[], plan: TrackingPlan | null): CatalogueEntry {
+function newEntry(key: string, groups: readonly Group[], plan: TrackingPlan | null) {
   const { type, name } = readKey(key)
   const sum = (pick: (group: Group) => number) => groups.reduce((all, group) => all + pick(group), 0)
   const [count, accepted, repeated] = [
@@ -144,8 +143,6 @@ function newEntry(key: string, groups: readonly Group[], plan: TrackingPlan | nu
       .sort((a, b) => b.count - a.count)
       .slice(0, MAX_SOURCES),
     sparkline,
-    properties: null,
-    inconsistent: null,
     violations: 0,
     isPlanned: plan === null ? null : plan.has(key),
     q:
@@ -163,7 +160,7 @@ export async function catalogueDetail(
   context: QueryContext,
   events: EventChanges,
   query: TimeRange & { key: string },
-): Promise<CatalogueDetail | null> {
+) {
   const [entry] = countedEntries(context, query, readKey(query.key))
   if (entry === undefined) return null
   const tally = (await talliesOf(events, query)).get(entry.key)
@@ -178,11 +175,7 @@ export async function catalogueDetail(
 }
 
 /** The entries with their schemas, and whether these are all. */
-export async function schemas(
-  context: QueryContext,
-  events: EventChanges,
-  range: TimeRange,
-): Promise<{ schemas: Array<{ type: string; name: string; schema: JsonSchema }>; isComplete: boolean }> {
+export async function schemas(context: QueryContext, events: EventChanges, range: TimeRange) {
   const entries = countedEntries(context, range)
   const tallies = await talliesOf(events, range)
   return {
@@ -195,7 +188,7 @@ export async function schemas(
 }
 
 /** The types are those of all events; the values are read from the newest, and from one with each type. */
-function readFields({ database }: QueryContext, range: TimeRange, tally: NameTally): FoundField[] {
+function readFields({ database }: QueryContext, range: TimeRange, tally: NameTally) {
   const { kind, name } = tally
   const where = allOf([within('received_at', range), isEntry({ type: kind, name })])
   const newest = database.all<{ seq: number; body: string | null }>(

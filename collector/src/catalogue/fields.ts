@@ -1,7 +1,10 @@
 import { eachField, type ValueType } from '../changes/shape.ts'
 import { type NameTally, type PathTally, roomFor } from '../changes/tally.ts'
 import type { Message } from '../record.ts'
-import type { FoundField, FoundType, JsonType } from './answer.ts'
+
+/** The types of JSON Schema. */
+export type JsonType = 'string' | 'number' | 'integer' | 'boolean' | 'null' | 'array' | 'object'
+export type FoundField = ReturnType<typeof fieldsOf>[number]
 
 const MAX_VALUES = 5
 const MAX_SHOWN = 200
@@ -80,14 +83,14 @@ export function isInconsistent({ types }: PathTally): boolean {
 }
 
 /** @param values Of at least one event with each type of each path. */
-export function fieldsOf(tally: NameTally, values: FieldValues): FoundField[] {
+export function fieldsOf(tally: NameTally, values: FieldValues) {
   return pathsOf(tally)
-    .map(([path, own]): FoundField => {
+    .map(([path, own]) => {
       const around = Math.max(1, roomFor(tally, own.parent))
       const read = values.at(path)
       const types = [...own.types].sort(([, a], [, b]) => b.count - a.count)
       const all = types.reduce((sum, [, { count }]) => sum + count, 0)
-      const found = types.map(([type, { count, newest }]): FoundType => {
+      const found = types.map(([type, { count, newest }]) => {
         return {
           ...namedType(type, read),
           share: rounded(count / all),
@@ -115,7 +118,7 @@ function isInEachObject(path: string, { parent }: PathTally, tally: NameTally, v
   return values.events >= tally.count && values.at(path)?.times === values.at(parent)?.objects
 }
 
-function namedType(type: ValueType, read: Read | undefined): Pick<FoundType, 'type' | 'format'> {
+function namedType(type: ValueType, read: Read | undefined): { type: JsonType; format?: 'date-time' } {
   if (type === 'number' && read?.areIntegers) return { type: 'integer' }
   if (type === 'text' && read?.areDates) return { type: 'string', format: 'date-time' }
   return { type: JSON_TYPES[type] }

@@ -1,4 +1,13 @@
-import type { FoundField, JsonSchema, JsonType } from './answer.ts'
+import type { FoundField, JsonType } from './fields.ts'
+
+/** The part of JSON Schema that the catalogue uses. */
+interface JsonSchema {
+  type?: JsonType | JsonType[]
+  format?: string
+  properties?: Record<string, JsonSchema>
+  required?: string[]
+  items?: JsonSchema
+}
 
 interface Node {
   field?: FoundField

@@ -5,7 +5,6 @@ import { term } from '../search/syntax.ts'
 import type { Database } from '../store/database.ts'
 import { sql } from '../store/sql.ts'
 import { storedMessage } from '../store/stored-message.ts'
-import type { Change, ChangesAnswer, ChangesOverview, ShownSeen, ShownSide } from './answer.ts'
 import { type Difference, differencesOf, type Seen } from './compare.ts'
 import { listDeploys } from './deploys.ts'
 import { EventShapes, type Side, type SideOptions } from './event-shapes.ts'
@@ -33,6 +32,8 @@ interface Row {
   user: string | null
   body: string | null
 }
+
+export type ChangesOverview = Awaited<ReturnType<EventChanges['overview']>>
 
 /** Follows the accepted events of the store, and compares them. */
 export class EventChanges {
@@ -90,7 +91,7 @@ export class EventChanges {
     this.#shapes.keep(kept.map(({ seq }) => seq))
   }
 
-  async overview(): Promise<ChangesOverview> {
+  async overview() {
     await this.#catchUp()
     return {
       deploys: listDeploys(this.#database),
@@ -109,7 +110,7 @@ export class EventChanges {
     return this.#shapes.side(range)
   }
 
-  async compare(question: Question): Promise<ChangesAnswer> {
+  async compare(question: Question) {
     await this.#catchUp()
     const [old, young] = sidesOf(question)
     const [before, after] = [this.#shapes.side(old), this.#shapes.side(young)]
@@ -141,7 +142,7 @@ function isoTime(ms: number): string {
   return new Date(ms).toISOString()
 }
 
-function shownSide({ fromMs, toMs, version = '' }: SideOptions, { events, users }: Side): ShownSide {
+function shownSide({ fromMs, toMs, version = '' }: SideOptions, { events, users }: Side) {
   return {
     from: fromMs === undefined ? null : isoTime(fromMs),
     to: toMs === undefined ? null : isoTime(toMs),
@@ -151,7 +152,7 @@ function shownSide({ fromMs, toMs, version = '' }: SideOptions, { events, users 
   }
 }
 
-function shownChange(one: Difference, before: SideOptions, after: SideOptions): Change {
+function shownChange(one: Difference, before: SideOptions, after: SideOptions) {
   const [old, young] = searchesOf(one)
   return {
     what: one.what,
@@ -165,11 +166,7 @@ function shownChange(one: Difference, before: SideOptions, after: SideOptions): 
   }
 }
 
-function shownSeen(
-  { count, of, newest }: Seen,
-  { fromMs, toMs, version }: SideOptions,
-  q: string | null,
-): ShownSeen {
+function shownSeen({ count, of, newest }: Seen, { fromMs, toMs, version }: SideOptions, q: string | null) {
   const versionTerm = version === undefined ? '' : ` ${term(ORIGIN_FIELDS.version, version)}`
   return {
     count,

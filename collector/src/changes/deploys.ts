@@ -1,6 +1,13 @@
 import type { Database } from '../store/database.ts'
 import { sql } from '../store/sql.ts'
-import type { Deploy } from './answer.ts'
+
+/** A mark in time: from here on, the events come from other code. */
+export interface Deploy {
+  id: string
+  at: string
+  /** What was deployed, such as a version or a commit; may be empty. */
+  name: string
+}
 
 /** Older marks are deleted. */
 const MAX_DEPLOYS = 1000

@@ -1,6 +1,6 @@
 import type { CatalogueDetail } from '../../../src/catalogue/answer.ts'
 // The responses of the collector's API: see docs/api.md. Those of a query are imported from the store.
-import type { Stats } from '../../../src/live/shown-stats.ts'
+import type { Stats } from '../../../src/live/stats.ts'
 import type { EventRecord, EventSummary } from '../../../src/record.ts'
 import type { DestinationState, EventsPage, Problem, RequestsPage } from '../../../src/store/query-results.ts'
 

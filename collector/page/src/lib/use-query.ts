@@ -58,8 +58,9 @@ function follow<T>(path: string, refreshMs: number, tell: (outcome: T | RequestE
   }
   const schedule = () => {
     if (isAsking || timer !== undefined || gone.signal.aborted) return
-    if (didFail) timer = setTimeout(askNow, RETRY_MS)
-    else if (!isPaused.peek() && liveMark.peek() !== askedMark) timer = setTimeout(askNow, refreshMs)
+    if (didFail) timer = setTimeout(() => void askNow(), RETRY_MS)
+    else if (!isPaused.peek() && liveMark.peek() !== askedMark)
+      timer = setTimeout(() => void askNow(), refreshMs)
   }
   void askNow()
   const stop = effect(() => {

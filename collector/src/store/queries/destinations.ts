@@ -1,5 +1,4 @@
 import type { DestinationOutcome } from '../../record.ts'
-import type { DestinationState } from '../query-results.ts'
 import { sql } from '../sql.ts'
 import type { QueryContext } from './context.ts'
 import { summariesOf } from './events.ts'
@@ -7,14 +6,14 @@ import { summariesOf } from './events.ts'
 const FAILURES_SHOWN = 50
 const RATE_MS = 60_000
 
-export function destinations(context: QueryContext, names: readonly string[]): DestinationState[] {
+export function destinations(context: QueryContext, names: readonly string[]) {
   return names.map((name) => stateOf(context, name))
 }
 
 const isoTime = (timeMs: number | null | undefined) =>
   timeMs === null || timeMs === undefined ? null : new Date(timeMs).toISOString()
 
-function stateOf(context: QueryContext, name: string): DestinationState {
+function stateOf(context: QueryContext, name: string) {
   const { database, nowMs } = context
   const counts = database.all<{ state: DestinationOutcome['state']; count: number }>(
     sql`SELECT state, count(*) AS count FROM delivery WHERE destination = ${name} GROUP BY state`,
@@ -39,7 +38,7 @@ function stateOf(context: QueryContext, name: string): DestinationState {
   }
 }
 
-function lastError({ database }: QueryContext, name: string): DestinationState['lastError'] {
+function lastError({ database }: QueryContext, name: string) {
   const row = database.get<{ seq: number; at: number; reason: string | null }>(
     sql`SELECT seq, at, reason FROM attempt WHERE destination = ${name} AND result <> 'delivered' ORDER BY at DESC LIMIT 1`,
   )
@@ -48,7 +47,7 @@ function lastError({ database }: QueryContext, name: string): DestinationState['
     : { at: new Date(row.at).toISOString(), reason: row.reason ?? '', eventId: String(row.seq) }
 }
 
-function failures(context: QueryContext, name: string): DestinationState['failures'] {
+function failures(context: QueryContext, name: string) {
   const rows = context.database.all<{
     seq: number
     reason: string | null

@@ -1,7 +1,6 @@
 import type { SentDifference } from '../../new-event.ts'
 import type { DestinationOutcome, EventRecord, Violation } from '../../record.ts'
 import { numberOf } from '../cursor.ts'
-import type { EventDetail, ShownAttempt, ShownDelivery } from '../query-results.ts'
 import { raw, sql } from '../sql.ts'
 import { storedJson, storedMessage } from '../stored-message.ts'
 import type { QueryContext } from './context.ts'
@@ -18,7 +17,7 @@ interface DetailRow {
   source: string
 }
 
-export function eventDetail(context: QueryContext, id: string): EventDetail | null {
+export function eventDetail(context: QueryContext, id: string) {
   const seq = numberOf(id) ?? 0
   const [record] = recordsOf(context, [seq])
   const row = context.database.get<DetailRow>(
@@ -51,7 +50,7 @@ function neighbour(
   return found === 0 ? null : String(found)
 }
 
-function deliveriesOf({ database }: QueryContext, seq: number): ShownDelivery[] {
+function deliveriesOf({ database }: QueryContext, seq: number) {
   const rows = database.all<{
     destination: string
     state: DestinationOutcome['state']
@@ -66,7 +65,7 @@ function deliveriesOf({ database }: QueryContext, seq: number): ShownDelivery[] 
     at: number
     attempt: number
     ms: number
-    result: ShownAttempt['result']
+    result: 'delivered' | 'retry' | 'failed'
     reason: string | null
   }>(sql`SELECT destination, at, attempt, ms, result, reason FROM attempt WHERE seq = ${seq} ORDER BY rowid`)
   return rows.map(({ destination: name, state, reason, attempts: count, due_at }) => ({
@@ -88,11 +87,7 @@ function deliveriesOf({ database }: QueryContext, seq: number): ShownDelivery[] 
 }
 
 /** Other events with the same messageId: the first event, if `record` is a repeat, and the repeats. */
-function repeatsOf(
-  context: QueryContext,
-  { messageId, seq, reason }: EventRecord,
-  source: string,
-): Pick<EventDetail, 'first' | 'repeats'> {
+function repeatsOf(context: QueryContext, { messageId, seq, reason }: EventRecord, source: string) {
   if (messageId === null) return { first: null, repeats: [] }
   const rows = context.database.all<{ seq: number; reason: string | null }>(
     sql`SELECT seq, reason FROM event WHERE message_id = ${messageId} AND source = ${source}
@@ -109,7 +104,7 @@ function repeatsOf(
 }
 
 /** Null if the message that the client sent is not known. */
-function sentOf({ message }: EventRecord, row: DetailRow): Pick<EventDetail, 'sent' | 'difference'> {
+function sentOf({ message }: EventRecord, row: DetailRow) {
   const noted = storedJson<SentDifference | null>(row.sent, null)
   const own = storedMessage(row.body)
   if (noted === null || own === null || message === null) return { sent: null, difference: null }

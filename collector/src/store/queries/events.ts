@@ -2,7 +2,6 @@ import type { DestinationOutcome, EventRecord, EventSummary } from '../../record
 import type { Search } from '../../search/syntax.ts'
 import type { Cursor } from '../cursor.ts'
 import { eventCondition } from '../event-condition.ts'
-import type { EventsPage } from '../query-results.ts'
 import { allOf, among, raw, type Sql, sql, type TimeRange, within } from '../sql.ts'
 import { storedMessage } from '../stored-message.ts'
 import { EVENT_ROW_COLUMNS, type EventRow, outcome, summaryOfRow } from '../summary.ts'
@@ -37,10 +36,7 @@ export function conditionOfSearch({ nowMs }: QueryContext, query: EventSearch): 
   ])
 }
 
-export function listEvents(
-  context: QueryContext,
-  query: EventSearch & Paging & { isFull: boolean },
-): EventsPage {
+export function listEvents(context: QueryContext, query: EventSearch & Paging & { isFull: boolean }) {
   const { order, limit, cursor, isFull } = query
   const start =
     cursor === undefined ? raw('TRUE') : sql`seq ${raw(order === 'newest' ? '<' : '>')} ${Number(cursor)}`

@@ -1,7 +1,6 @@
-import { helpFor } from '../../help.ts'
+import { helpFor, type Severity } from '../../help.ts'
 import type { Reason } from '../../record.ts'
 import { term } from '../../search/syntax.ts'
-import type { Loss, Overview, Step } from '../query-results.ts'
 import { sql, type TimeRange, within } from '../sql.ts'
 import type { QueryContext } from './context.ts'
 
@@ -9,6 +8,24 @@ const HOUR_MS = 3_600_000
 const MAX_SLOTS = 120
 const WIDTHS_S = [10, 30, 60, 300, 600, 1800, 3600, 10_800, 21_600, 43_200, 86_400]
 const MAX_LOSSES = 200
+
+/** Each has the number that passed it, and the number that did not. */
+const UNITS = {
+  received: 'events',
+  accepted: 'events',
+  filtered: 'deliveries',
+  delivered: 'deliveries',
+} as const
+type StepName = keyof typeof UNITS
+
+interface Loss {
+  step: StepName
+  destination?: string
+  reason: string
+  count: number
+  severity: Severity
+  q: string
+}
 
 interface DeliveryCount {
   destination: string
@@ -18,11 +35,11 @@ interface DeliveryCount {
 }
 
 /** The default range is the last hour. */
-export function overview({ database, nowMs }: QueryContext, given: TimeRange): Overview {
+export function overview({ database, nowMs }: QueryContext, given: TimeRange) {
   const toMs = given.toMs ?? nowMs + 1
   const fromMs = given.fromMs ?? toMs - HOUR_MS
   const received = within('received_at', { fromMs, toMs })
-  const requests = database.get<Overview['requests']>(
+  const requests = database.get<{ total: number; refused: number }>(
     sql`SELECT count(*) AS total, count(*) FILTER (WHERE status >= 400) AS refused FROM request
         WHERE ${within('at', { fromMs, toMs })}`,
   )
@@ -67,7 +84,7 @@ function funnelOf(
   lengthSeconds: number,
   events: ReadonlyArray<{ reason: Reason | null; count: number }>,
   deliveries: readonly DeliveryCount[],
-): { steps: Step[]; losses: Loss[] } {
+) {
   const losses: Loss[] = []
   const counts = { received: 0, accepted: 0, repeated: 0 }
   for (const { reason, count } of events) {
@@ -92,21 +109,21 @@ function funnelOf(
     })
   }
   const { pending, delivered, skipped, failed } = states
-  const step = (name: Step['name'], unit: Step['unit'], count: number, lost: number): Step => ({
-    name,
-    unit,
-    count,
-    perSecond: Math.round((count / Math.max(1, lengthSeconds)) * 1000) / 1000,
-    lost,
-  })
+  const perSecond = (count: number) => Math.round((count / Math.max(1, lengthSeconds)) * 1000) / 1000
+  const step = (
+    name: StepName,
+    count: number,
+    lost: number,
+    more: { repeated?: number; pending?: number } = {},
+  ) => ({ name, unit: UNITS[name], count, perSecond: perSecond(count), lost, ...more })
   const { received, accepted, repeated } = counts
   return {
     steps: [
-      step('received', 'events', received, 0),
+      step('received', received, 0),
       // A repeat is no loss: its event was accepted before.
-      { ...step('accepted', 'events', accepted, received - accepted - repeated), repeated },
-      step('filtered', 'deliveries', pending + delivered + failed, skipped),
-      { ...step('delivered', 'deliveries', delivered, failed), pending },
+      step('accepted', accepted, received - accepted - repeated, { repeated }),
+      step('filtered', pending + delivered + failed, skipped),
+      step('delivered', delivered, failed, { pending }),
     ],
     losses: losses.sort((a, b) => b.count - a.count).slice(0, MAX_LOSSES),
   }

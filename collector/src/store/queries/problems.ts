@@ -1,6 +1,5 @@
-import { helpFor } from '../../help.ts'
+import { type Help, helpFor } from '../../help.ts'
 import { term } from '../../search/syntax.ts'
-import type { Problem, Problems } from '../query-results.ts'
 import { raw, sql, type TimeRange, within } from '../sql.ts'
 import type { QueryContext } from './context.ts'
 
@@ -8,7 +7,17 @@ const MAX_PROBLEMS = 200
 const MAX_SOURCES = 20
 const SEVERITIES = ['error', 'warning', 'info']
 
-export function problems(context: QueryContext, range: TimeRange): Problems {
+interface Problem extends Help {
+  kind: 'event' | 'request' | 'delivery' | 'plan'
+  reason: string
+  count: number
+  lastSeen: string
+  sources: Array<{ name: string; count: number }>
+  example: string
+  q: string
+}
+
+export function problems(context: QueryContext, range: TimeRange) {
   const found = [
     ...ofEvents(context, range),
     ...ofRequests(context, range),

@@ -2,7 +2,6 @@ import type { RequestProblem } from '../../record.ts'
 import type { Search } from '../../search/syntax.ts'
 import { numberOf } from '../cursor.ts'
 import type { NewRequest } from '../new-request.ts'
-import type { RequestDetail, RequestSummary, RequestsPage } from '../query-results.ts'
 import { requestCondition } from '../request-condition.ts'
 import { raw, sql, type TimeRange, within } from '../sql.ts'
 import { storedJson } from '../stored-message.ts'
@@ -18,7 +17,7 @@ const SUMMARY_COLUMNS = raw(
 export function listRequests(
   context: QueryContext,
   query: TimeRange & Paging & { search: Search; after?: EventSearch['after'] },
-): RequestsPage {
+) {
   const { search, after, order, limit, cursor } = query
   const start =
     cursor === undefined ? raw('TRUE') : sql`id ${raw(order === 'newest' ? '<' : '>')} ${Number(cursor)}`
@@ -40,7 +39,7 @@ export function rowOfRequest({ database }: QueryContext, id: string): NewRequest
   return database.get<NewRequest>(sql`SELECT * FROM request WHERE id = ${numberOf(id) ?? 0}`)
 }
 
-export function requestDetail(context: QueryContext, id: string): RequestDetail | null {
+export function requestDetail(context: QueryContext, id: string) {
   const row = rowOfRequest(context, id)
   if (row === undefined) return null
   const found = context.database.all<{ seq: number }>(
@@ -58,7 +57,7 @@ export function requestDetail(context: QueryContext, id: string): RequestDetail 
   }
 }
 
-export function requestSummary(row: NewRequest): RequestSummary {
+export function requestSummary(row: NewRequest) {
   const { headers: _, body: __, bodyIsCut: ___, answer: ____, accepted, repeated, ...facts } = row
   const problem = storedJson<RequestProblem | null>(row.problem, null)
   return {

@@ -1,6 +1,5 @@
 import type { SentDifference } from '../../new-event.ts'
 import type { Message } from '../../record.ts'
-import type { ShownDifference } from '../query-results.ts'
 
 /**
  * Restores the message as the client sent it, except for values that the collector removed.
@@ -19,7 +18,7 @@ export function asSent(own: Message, difference: SentDifference): Message {
 }
 
 /** Adds the stored value of each changed path. */
-export function differenceOf(kept: Message, difference: SentDifference): ShownDifference {
+export function differenceOf(kept: Message, difference: SentDifference) {
   return {
     added: [...difference.added],
     changed: Object.entries(difference.changed).flatMap(([path, sent]) => {

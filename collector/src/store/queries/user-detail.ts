@@ -1,5 +1,4 @@
 import { type Cursor, timeAndSeqOf, timeCursorOf } from '../cursor.ts'
-import type { TraitChange, UserDetail, UserLink } from '../query-results.ts'
 import { raw, type Sql, sql } from '../sql.ts'
 import { storedMessage } from '../stored-message.ts'
 import type { QueryContext } from './context.ts'
@@ -20,7 +19,7 @@ export interface UserQuery extends Omit<Paging, 'cursor'> {
   cursor?: Cursor | undefined
 }
 
-export function userDetail(context: QueryContext, query: UserQuery): UserDetail | null {
+export function userDetail(context: QueryContext, query: UserQuery) {
   const { database, persons } = context
   const person = persons.find(query.id)
   const whole = database.get<{ first: number | null; last: number | null; count: number }>(
@@ -50,7 +49,7 @@ function timelineOf(
   context: QueryContext,
   person: string,
   { by = 'receipt', order, limit, cursor }: UserQuery,
-): Pick<UserDetail, 'events' | 'next'> {
+) {
   const direction = raw(order === 'newest' ? 'DESC' : 'ASC')
   const side = raw(order === 'newest' ? '<' : '>')
   const isByTimestamp = by === 'timestamp'
@@ -76,7 +75,7 @@ function timelineOf(
 }
 
 /** How the ids of a person are known to belong together: the first event with each pair. */
-function linksOf({ database }: QueryContext, person: string): UserLink[] {
+function linksOf({ database }: QueryContext, person: string) {
   const rows = database.all<{ from: string; to: string; by: string; at: number; seq: number }>(
     sql`SELECT "from", "to", "by", at, min(seq) AS seq FROM (
           SELECT anonymous_id AS "from", user_id AS "to", kind AS "by", received_at AS at, seq FROM event
@@ -101,19 +100,22 @@ interface Setter {
   body: string | null
 }
 
+type TraitHistory = Array<{
+  at: string
+  eventId: string
+  changes: Array<{ path: string; from: unknown; to: unknown }>
+}>
+
 /** The traits, their changes and the groups of a person, the newest of each. */
-function traitsOf(
-  { database }: QueryContext,
-  person: string,
-): Pick<UserDetail, 'traits' | 'traitHistory' | 'groups' | 'more'> {
+function traitsOf({ database }: QueryContext, person: string) {
   const setters = database.all<Setter>(
     sql`SELECT seq, kind, name, received_at AS at, body FROM event
         WHERE person = ${person} AND kind IN ('identify', 'group') AND reason IS NULL ORDER BY seq DESC LIMIT ${MAX_SETTERS}`,
   )
   // In the order in which they were last set.
   const traits = new Map<string, unknown>()
-  const groups = new Map<string, UserDetail['groups'][number]>()
-  const history: UserDetail['traitHistory'] = []
+  const groups = new Map<string, { groupId: string; traits: Record<string, unknown>; lastSeen: string }>()
+  const history: TraitHistory = []
   for (const { seq, kind, name, at, body } of setters.reverse()) {
     const data = Object.entries(Object(storedMessage(body)?.traits)) as Array<[string, unknown]>
     const atText = new Date(at).toISOString()
@@ -122,7 +124,7 @@ function traitsOf(
       moveToEnd(groups, groupId, { groupId, traits: Object.fromEntries(data), lastSeen: atText })
       continue
     }
-    const changes: TraitChange[] = []
+    const changes: TraitHistory[number]['changes'] = []
     for (const [path, to] of data) {
       const from = traits.get(path) ?? null
       if (JSON.stringify(from) !== JSON.stringify(to)) changes.push({ path, from, to })
@@ -144,7 +146,7 @@ function traitsOf(
 }
 
 /** The newest entries that have no more changes together than fit into an answer. */
-function newestChanges(history: UserDetail['traitHistory']): UserDetail['traitHistory'] {
+function newestChanges(history: TraitHistory): TraitHistory {
   let start = history.length
   for (let left = MAX_CHANGES; start > 0; start--) {
     left -= history[start - 1]?.changes.length ?? 0
@@ -153,7 +155,7 @@ function newestChanges(history: UserDetail['traitHistory']): UserDetail['traitHi
   return history.slice(start)
 }
 
-function changesIn(history: UserDetail['traitHistory']): number {
+function changesIn(history: TraitHistory): number {
   return history.reduce((sum, { changes }) => sum + changes.length, 0)
 }
 

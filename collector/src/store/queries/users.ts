@@ -1,6 +1,5 @@
 import { containsAny } from '../conditions.ts'
 import type { Cursor } from '../cursor.ts'
-import type { UserEntry, UsersPage } from '../query-results.ts'
 import { raw, type Sql, sql } from '../sql.ts'
 import { storedMessage } from '../stored-message.ts'
 import type { QueryContext } from './context.ts'
@@ -11,7 +10,7 @@ const MAX_TRAIT = 200
 export function listUsers(
   { database }: QueryContext,
   { q, limit, cursor }: { q: string; limit: number; cursor?: Cursor | undefined },
-): UsersPage {
+) {
   const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : Number(cursor)
   const rows = database.all<{ person: string; last: number; count: number }>(
     sql`SELECT person, max(seq) AS last, count(*) AS count FROM event WHERE person IS NOT NULL AND ${matching(q)}
@@ -38,7 +37,7 @@ function matching(q: string): Sql {
 function entryOf(
   database: QueryContext['database'],
   { person, last, count }: { person: string; last: number; count: number },
-): UserEntry {
+) {
   const seen = database.get<{ at: number; isUser: number }>(
     sql`SELECT received_at AS at, EXISTS (SELECT 1 FROM event WHERE person = ${person} AND user_id IS NOT NULL) AS isUser
         FROM event WHERE seq = ${last}`,
@@ -55,7 +54,7 @@ function entryOf(
 }
 
 /** From the newest `identify`; what it lacks comes from the first one. */
-function nameOf(database: QueryContext['database'], person: string): Pick<UserEntry, 'name' | 'email'> {
+function nameOf(database: QueryContext['database'], person: string) {
   const one = (direction: 'ASC' | 'DESC') =>
     sql`SELECT body FROM event WHERE person = ${person} AND kind = 'identify' AND reason IS NULL ORDER BY seq ${raw(direction)} LIMIT 1`
   const newest = database.get<{ body: string | null }>(one('DESC'))
