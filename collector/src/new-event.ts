@@ -7,12 +7,13 @@ export interface PlannedDelivery {
   skippedBecause?: string
 }
 
-/** Differences between the stored message and the message that the client sent. Paths are dotted: `context.ip`. */
+/** The fields of a message in which it differs from the message that the client sent. */
 export interface SentDifference {
+  /** The client did not send these. */
   added: readonly string[]
-  /** The values that the client sent at paths that were changed. */
+  /** The values that the client sent. */
   changed: Readonly<Record<string, unknown>>
-  /** Paths that were removed, mainly credentials; their values are not stored. */
+  /** Mainly credentials; their values are not stored. */
   removed: readonly string[]
 }
 

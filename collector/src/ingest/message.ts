@@ -1,30 +1,20 @@
 import { randomUUID } from 'node:crypto'
 import type { SentDifference } from '../new-event.ts'
 import { idText, isBlank, textOrNull } from '../plain-text.ts'
-import { type EventTexts, isKind, type Kind, type Reason, textsOf, type Warning } from '../record.ts'
-import { fits, type Inheritance, type InheritedField } from './inheritance.ts'
+import {
+  type EventTexts,
+  isKind,
+  type Kind,
+  type Message,
+  type Reason,
+  textsOf,
+  type Warning,
+} from '../record.ts'
+import { fits, INHERITED_FIELDS, type Inheritance } from './inheritance.ts'
 import { type ReadTime, readTime } from './timestamp.ts'
 
-/** The fields of a message that the service reads. A client may send any value in them. */
-interface Incoming {
-  type?: unknown
-  event?: unknown
-  name?: unknown
-  userId?: unknown
-  anonymousId?: unknown
-  groupId?: unknown
-  previousId?: unknown
-  messageId?: unknown
-  timestamp?: unknown
-  sentAt?: unknown
-  context?: unknown
-  integrations?: unknown
-  properties?: unknown
-  traits?: unknown
-  writeKey?: unknown
-  originalTimestamp?: unknown
-  receivedAt?: unknown
-}
+/** A message as a client has sent it: any value in any field. */
+type Incoming = Record<string, unknown> & { [field in keyof Message]?: unknown } & { writeKey?: unknown }
 
 /** Data that all messages of a request have in common. */
 export interface Envelope {
@@ -155,31 +145,30 @@ export function readMessage(
   const { inheritance } = envelope
   const isTooLarge = !fits(inheritance, itemBytes, MAX_EVENT_BYTES)
   const reason = judge(kind, message) ?? (isTooLarge ? 'event_too_large' : null)
-  const draft = new Draft(message)
+  const sent = { ...message }
   const warnings = [...envelope.warnings]
 
   // The write key is a credential, so it is never stored with the message.
   if (pathKind === undefined && typeof message.writeKey === 'string') warnings.push('write_key_in_item')
-  draft.remove('writeKey')
-  if (kind !== null) draft.set('type', kind)
+  delete message.writeKey
+  if (kind !== null) message.type = kind
   // A message that is too large only with its inherited fields is stored without corrections, to save time: a batch may have
   // thousands of such messages.
-  const timestampMs = isTooLarge ? envelope.receivedAtMs : correctTime(draft, envelope, warnings)
+  const timestampMs = isTooLarge ? envelope.receivedAtMs : correctTime(message, envelope, warnings)
   const messageId = textOrNull(message.messageId)
-  if (reason === null && typeof message.messageId !== 'string') {
-    // Events and deliveries are deduplicated by their messageId.
-    draft.set('messageId', `collector-${randomUUID()}`)
-  }
+  // Events and deliveries are deduplicated by their messageId.
+  if (reason === null && typeof message.messageId !== 'string')
+    message.messageId = `collector-${randomUUID()}`
   const outer = reason === 'bad_field' || isTooLarge ? undefined : inheritance?.fields
   const integrations = [message.integrations, outer?.integrations].filter(isObject)
   if (reason !== 'bad_field' && !isTooLarge) {
     const isFromDevice = isDirect(message.context) ?? isDirect(outer?.context)
-    draft.complete('context', outer?.context)
-    draft.complete('integrations', outer?.integrations)
-    for (const field of ['properties', 'traits'] as const) draft.mapOf(field)
-    if (isFromDevice) draft.setIn('context', 'ip', envelope.remoteAddress)
+    for (const field of INHERITED_FIELDS) message[field] = merged(message[field], outer?.[field])
+    for (const field of ['properties', 'traits'] as const)
+      if (isEmptyList(message[field])) message[field] = {}
+    if (isFromDevice) message.context = { ...(message.context as object), ip: envelope.remoteAddress }
   }
-  if (!isTooLarge) draft.set('receivedAt', envelope.receivedAt)
+  if (!isTooLarge) message.receivedAt = envelope.receivedAt
 
   return {
     reason,
@@ -191,8 +180,25 @@ export function readMessage(
     timestampMs,
     integrations,
     body: JSON.stringify(message),
-    sent: draft.difference,
+    sent: differenceOf(sent, message),
     warnings,
+  }
+}
+
+/** Spread syntax defines own properties, so a key "__proto__" does not set the prototype. */
+function merged(own: unknown, outer: Readonly<Record<string, unknown>> | undefined): unknown {
+  if (!isObject(own)) return { ...outer }
+  return outer === undefined ? own : { ...outer, ...own }
+}
+
+function differenceOf(sent: Record<string, unknown>, kept: Record<string, unknown>): SentDifference {
+  const changed: Record<string, unknown> = {}
+  for (const [field, value] of Object.entries(sent))
+    if (field in kept && kept[field] !== value) changed[field] = value
+  return {
+    added: Object.keys(kept).filter((field) => !Object.hasOwn(sent, field)),
+    changed,
+    removed: Object.keys(sent).filter((field) => !Object.hasOwn(kept, field)),
   }
 }
 
@@ -211,8 +217,7 @@ function noMessage(item: unknown, { receivedAt, receivedAtMs, warnings }: Envelo
 }
 
 /** Returns the time of the event, or the time of receipt if the timestamp cannot be read. */
-function correctTime(draft: Draft, envelope: Envelope, warnings: Warning[]): number {
-  const { message } = draft
+function correctTime(message: Incoming, envelope: Envelope, warnings: Warning[]): number {
   const { receivedAt, receivedAtMs } = envelope
   const sentAt = message.sentAt ?? envelope.sentAt
   const given = message.timestamp
@@ -227,64 +232,8 @@ function correctTime(draft: Draft, envelope: Envelope, warnings: Warning[]): num
   } else if (given !== undefined && given !== null) {
     warnings.push('timestamp')
   }
-  if (given !== undefined && given !== null) draft.set('originalTimestamp', given)
-  draft.set('timestamp', original === undefined ? receivedAt : new Date(timestampMs).toISOString())
-  if (sentAt !== undefined && sentAt !== null) draft.set('sentAt', sentAt)
+  if (given !== undefined && given !== null) message.originalTimestamp = given
+  message.timestamp = original === undefined ? receivedAt : new Date(timestampMs).toISOString()
+  if (sentAt !== undefined && sentAt !== null) message.sentAt = sentAt
   return timestampMs
-}
-
-/** A message on its way from the sent form to the stored form, with a list of the changes. */
-class Draft {
-  readonly message: Incoming
-  readonly difference = {
-    added: [] as string[],
-    changed: {} as Record<string, unknown>,
-    removed: [] as string[],
-  }
-
-  constructor(message: Incoming) {
-    this.message = message
-  }
-
-  set(field: keyof Incoming, value: unknown): void {
-    this.#note(field, Object.hasOwn(this.message, field), this.message[field], value)
-    this.message[field] = value
-  }
-
-  remove(field: keyof Incoming): void {
-    if (!Object.hasOwn(this.message, field)) return
-    this.difference.removed.push(field)
-    delete this.message[field]
-  }
-
-  /** Ensures that the message has this field as an object, with the keys that it inherits from the batch. */
-  complete(field: InheritedField, outer: Readonly<Record<string, unknown>> | undefined): void {
-    const own = this.message[field]
-    if (!isObject(own)) return this.set(field, { ...outer })
-    if (outer === undefined) return
-    for (const key of Object.keys(outer)) {
-      if (!Object.hasOwn(own, key)) this.difference.added.push(`${field}.${key}`)
-    }
-    // Spread syntax defines own properties, so a key "__proto__" does not set the prototype.
-    this.message[field] = { ...outer, ...own }
-  }
-
-  /** An empty list counts as an empty map. */
-  mapOf(field: 'properties' | 'traits'): void {
-    if (isEmptyList(this.message[field])) this.set(field, {})
-  }
-
-  /** Sets a key of a field. {@link Draft.complete} must be called first. */
-  setIn(field: InheritedField, key: string, value: unknown): void {
-    const own = this.message[field] as Record<string, unknown>
-    // A field that the client did not send has no keys of its own.
-    if (!this.difference.added.includes(field))
-      this.#note(`${field}.${key}`, Object.hasOwn(own, key), own[key], value)
-    own[key] = value
-  }
-
-  #note(path: string, isThere: boolean, before: unknown, after: unknown): void {
-    if (!isThere) this.difference.added.push(path)
-    else if (before !== after) this.difference.changed[path] = before
-  }
 }
