@@ -159,21 +159,27 @@ export class RunningCollector implements Collector {
 
   /** Tells the parts that work on stored events what is new. */
   #follow(): void {
-    this.#parts.store.changes.subscribe({
+    const { stream, waiters, comparison } = this.#api
+    this.#parts.store.changes.listener = {
       committed: (events) => {
-        this.#stats.committed(events)
+        stream.news()
         if (events.length === 0) return
-        this.#api.waiters.news()
-        this.#api.comparison.news()
+        this.#stats.committed(events)
+        waiters.news()
+        comparison.news()
         this.#wake()
       },
-      changed: () => this.#api.waiters.news(),
-      cleared: () => {
-        this.#stats.clear()
-        this.#api.waiters.cleared()
+      changed: () => {
+        stream.news()
+        waiters.news()
       },
-    })
-    this.#api.comparison.news()
+      cleared: () => {
+        stream.news()
+        this.#stats.clear()
+        waiters.news()
+      },
+    }
+    comparison.news()
     this.#wake()
   }
 

@@ -40,7 +40,6 @@ export class StatsKeeper {
   }
 
   committed(events: readonly Written[]): void {
-    if (events.length === 0) return
     const second = Math.floor(this.#clock.now() / 1000)
     const now = this.#seconds.get(second) ?? { accepted: 0, rejected: 0, repeated: 0 }
     for (const { reason } of events) now[statusOf(reason)]++

@@ -33,18 +33,17 @@ export class LiveStream {
   readonly process = randomUUID()
   readonly #parts: StreamParts
   readonly #clients = new Set<ServerResponse>()
-  readonly #unsubscribe: () => void
   #cancelTick: (() => void) | undefined
   #hasNews = false
   #ticksSinceSent = 0
 
   constructor(parts: StreamParts) {
     this.#parts = parts
-    const noteNews = () => {
-      this.#hasNews = true
-    }
-    const { changes } = parts.store
-    this.#unsubscribe = changes.subscribe({ committed: noteNews, changed: noteNews, cleared: noteNews })
+  }
+
+  /** Must be called when what is stored has changed. */
+  news(): void {
+    this.#hasNews = true
   }
 
   /** @throws HttpProblem 503 when too many streams are open. */
@@ -106,7 +105,6 @@ export class LiveStream {
   }
 
   close(): void {
-    this.#unsubscribe()
     for (const client of [...this.#clients]) client.end()
     this.#cancelTick?.()
   }

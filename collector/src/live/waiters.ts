@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { EventRecord, EventSummary } from '../record.ts'
-import { asksForDelivery, asksForStatus, type EventFilter, equals, searchOf } from '../search/filter.ts'
+import { asksFor, type EventFilter, equals, searchOf } from '../search/filter.ts'
 import { EVERYTHING, type Search } from '../search/syntax.ts'
 import type { Changes } from '../store/changes.ts'
 import type { QueryContext } from '../store/queries/context.ts'
@@ -36,18 +36,6 @@ export class ClosedError extends Error {
   }
 }
 
-interface Waiter {
-  query: EventSearch
-  count: number
-  /** Whether records that have been counted as not matching may match later. */
-  isOfDelivery: boolean
-  /** Number of matching records up to the sequence number `seen`. */
-  found: number
-  seen: number
-  finish(): void
-  fail(cause: unknown): void
-}
-
 const DEFAULT_TIMEOUT_MS = 5000
 /** Every wait may resolve with this many records, or with more if it asks for more. */
 const MIN_RECORDS = 1000
@@ -56,7 +44,7 @@ export class Waiters {
   readonly #context: () => QueryContext
   readonly #changes: Changes
   readonly #clock: Clock
-  readonly #waiters = new Set<Waiter>()
+  readonly #waiters = new Set<{ look(): void; fail(cause: unknown): void }>()
   #isScheduled = false
   #isClosed = false
 
@@ -70,10 +58,6 @@ export class Waiters {
     return this.#waiters.size
   }
 
-  #count(query: EventSearch): number {
-    return countEvents(this.#context(), query)
-  }
-
   /**
    * Resolves with the matching records, the oldest first, once there are enough. Existing records count too. Records that were not
    * accepted count only if the filter names a status or a reason.
@@ -84,23 +68,41 @@ export class Waiters {
   async wait(options: WaitOptions, signal?: AbortSignal): Promise<EventRecord[]> {
     const { count = 1, timeout = DEFAULT_TIMEOUT_MS, after, ...filter } = options
     const given = searchOf(filter)
-    const search: Search = asksForStatus(given)
+    const search: Search = asksFor(given, 'status', 'reason')
       ? given
       : { kind: 'and', parts: [given, equals('status', 'accepted')] }
     const query: EventSearch = { search, after }
+    const matching = this.#counter(query)
     // This throws for a search that cannot be read, even if there are no events.
-    const found = this.#count(query)
+    const found = matching()
     if (this.#isClosed || signal?.aborted) throw new ClosedError()
-    const seen = this.#changes.state.lastSeq
-    if (found < count) await this.#untilEnough({ query, count, found, seen }, options, timeout, signal)
-    const limit = Math.max(count, MIN_RECORDS)
-    return allEvents(this.#context(), { ...query, order: 'oldest', limit })
+    if (found < count) {
+      const late = (found: number) => this.#timeoutError(count, found, filter, timeout)
+      await this.#untilEnough(matching, count, timeout, late, signal)
+    }
+    return allEvents(this.#context(), { ...query, order: 'oldest', limit: Math.max(count, MIN_RECORDS) })
+  }
+
+  /** Returns a function that counts the matching records. It looks at each record only once, where that is enough. */
+  #counter(query: EventSearch): () => number {
+    // Records that do not match may match later, when their deliveries have their results.
+    const mayChange = asksFor(query.search, 'destination', 'delivery')
+    let [found, seen, epoch] = [0, 0, 0]
+    return () => {
+      const now = this.#changes.state
+      const isNew = mayChange || now.epoch !== epoch
+      if (isNew) found = countEvents(this.#context(), query)
+      else if (now.lastSeq > seen) found += countEvents(this.#context(), { ...query, newerThan: seen })
+      ;({ lastSeq: seen, epoch } = now)
+      return found
+    }
   }
 
   #untilEnough(
-    started: Pick<Waiter, 'query' | 'count' | 'found' | 'seen'>,
-    options: WaitOptions,
+    matching: () => number,
+    count: number,
     timeoutMs: number,
+    late: (found: number) => WaitTimeoutError,
     signal: AbortSignal | undefined,
   ): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -109,40 +111,29 @@ export class Waiters {
         this.#waiters.delete(waiter)
         signal?.removeEventListener('abort', cancel)
       }
-      const cancel = () => waiter.fail(new ClosedError())
-      const waiter: Waiter = {
-        ...started,
-        isOfDelivery: asksForDelivery(started.query.search),
-        finish() {
-          end()
-          resolve()
+      const waiter = {
+        look() {
+          try {
+            if (matching() < count) return
+            end()
+            resolve()
+          } catch (cause) {
+            waiter.fail(cause)
+          }
         },
-        fail(cause) {
+        fail(cause: unknown) {
           end()
           reject(cause)
         },
       }
+      const cancel = () => waiter.fail(new ClosedError())
       const cancelTimer = this.#clock.setTimer(() => {
-        this.#look(waiter)
-        if (this.#waiters.has(waiter)) waiter.fail(this.#timeoutError(waiter, options, timeoutMs))
+        waiter.look()
+        if (this.#waiters.has(waiter)) waiter.fail(late(matching()))
       }, timeoutMs)
       this.#waiters.add(waiter)
       signal?.addEventListener('abort', cancel)
     })
-  }
-
-  /** Counts the records since the last look. */
-  #look(waiter: Waiter): void {
-    const { query, isOfDelivery } = waiter
-    const lastSeq = this.#changes.state.lastSeq
-    try {
-      if (isOfDelivery || lastSeq < waiter.seen) waiter.found = this.#count(query)
-      else if (lastSeq > waiter.seen) waiter.found += this.#count({ ...query, newerThan: waiter.seen })
-    } catch (cause) {
-      return waiter.fail(cause)
-    }
-    waiter.seen = lastSeq
-    if (waiter.found >= waiter.count) waiter.finish()
   }
 
   /** Must be called when there are new records, or when stored ones have changed. Waits are looked at once in a turn. */
@@ -151,25 +142,16 @@ export class Waiters {
     this.#isScheduled = true
     setImmediate(() => {
       this.#isScheduled = false
-      for (const waiter of [...this.#waiters]) this.#look(waiter)
+      for (const { look } of [...this.#waiters]) look()
     })
-  }
-
-  /** Must be called when all events were deleted. The waits then count from 0. */
-  cleared(): void {
-    for (const waiter of this.#waiters) waiter.found = 0
   }
 
   close(): void {
     this.#isClosed = true
-    for (const waiter of [...this.#waiters]) waiter.fail(new ClosedError())
+    for (const { fail } of [...this.#waiters]) fail(new ClosedError())
   }
 
-  #timeoutError(
-    { count, found }: Waiter,
-    { count: _, timeout: __, ...filter }: WaitOptions,
-    timeoutMs: number,
-  ): WaitTimeoutError {
+  #timeoutError(count: number, found: number, filter: object, timeoutMs: number): WaitTimeoutError {
     const wanted = `${count} records matching ${JSON.stringify(filter)}`
     const arrived = described(allEvents(this.#context(), { search: EVERYTHING, order: 'newest', limit: 5 }))
     return new WaitTimeoutError(`waited ${timeoutMs} ms for ${wanted}, found ${found}; ${arrived}`, found)

@@ -62,28 +62,16 @@ export function equals(field: string, text: string): Comparison {
   }
 }
 
-/** Whether a search contains a status or a reason, and so is about rejected records too. */
-export function asksForStatus(search: Search): boolean {
-  return asksFor(search, STATUS_FIELDS)
-}
-
-/** Whether a record that does not match may match later, when its deliveries have their results. */
-export function asksForDelivery(search: Search): boolean {
-  return asksFor(search, DELIVERY_FIELDS)
-}
-
-const STATUS_FIELDS: ReadonlySet<string> = new Set(['status', 'reason'])
-const DELIVERY_FIELDS: ReadonlySet<string> = new Set(['destination', 'delivery'])
-
-function asksFor(search: Search, fields: ReadonlySet<string>): boolean {
+/** Whether a search has a comparison with one of these fields. */
+export function asksFor(search: Search, ...fields: readonly string[]): boolean {
   switch (search.kind) {
     case 'and':
     case 'or':
-      return search.parts.some((part) => asksFor(part, fields))
+      return search.parts.some((part) => asksFor(part, ...fields))
     case 'not':
-      return asksFor(search.part, fields)
+      return asksFor(search.part, ...fields)
     case 'compare':
-      return fields.has(search.field)
+      return fields.includes(search.field)
     default:
       return false
   }

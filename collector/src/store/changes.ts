@@ -11,18 +11,18 @@ export interface ChangeState {
   revision: number
 }
 
+/** Told what is new in the store. */
 export interface ChangeListener {
   /** Events and requests were committed. */
-  committed?(events: readonly Written[]): void
+  committed(events: readonly Written[]): void
   /** Stored events have changed or were deleted. */
-  changed?(): void
+  changed(): void
   /** All data were deleted. */
-  cleared?(): void
+  cleared(): void
 }
 
-/** Tells the parts of the collector what is new in the store. */
 export class Changes {
-  readonly #listeners = new Set<ChangeListener>()
+  listener: ChangeListener | undefined
   #state: Omit<ChangeState, 'head'>
 
   constructor(lastSeq: number, epoch: number) {
@@ -33,24 +33,18 @@ export class Changes {
     return { head: String(this.#state.lastSeq), ...this.#state }
   }
 
-  /** Returns a function that removes the listener. */
-  subscribe(listener: ChangeListener): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
-  }
-
   committed(events: readonly Written[]): void {
     this.#state.lastSeq += events.length
-    for (const listener of this.#listeners) listener.committed?.(events)
+    this.listener?.committed(events)
   }
 
   changed(): void {
     this.#state.revision++
-    for (const listener of this.#listeners) listener.changed?.()
+    this.listener?.changed()
   }
 
   cleared(): void {
     this.#state.epoch++
-    for (const listener of this.#listeners) listener.cleared?.()
+    this.listener?.cleared()
   }
 }
