@@ -1,4 +1,5 @@
 import type { DestinationConfig } from '../config/schema.ts'
+import { decoded } from '../percent-decoding.ts'
 import type { DueDelivery } from '../store/deliveries.ts'
 import { systemClock } from '../system-clock.ts'
 import { type AttemptResult, connectionReason, DELIVERED, type Sender } from './sender.ts'
@@ -28,7 +29,7 @@ export class WebhookSender implements Sender {
     this.#headers = { ...config.headers, 'content-type': 'application/json' }
     const { username, password } = this.#url
     if (username === '') return
-    const user = decodeURIComponent(`${username}:${password}`)
+    const user = `${decoded(username)}:${decoded(password)}`
     this.#headers['authorization'] = `Basic ${Buffer.from(user).toString('base64')}`
     this.#url.username = this.#url.password = ''
   }

@@ -133,44 +133,56 @@ export class Faults {
   }
 }
 
+const NAMES: ReadonlySet<string> = new Set([
+  ...['status', 'headers', 'body', 'delay', 'hang', 'reset', 'forMs', 'times', 'chance', 'path', 'source'],
+])
+
+/** Null means the default, as in the responses of the API; but in `times`, it means that there is no limit. */
 function readRule(id: string, options: FaultOptions, nowMs: number): FaultRule {
-  const { status, headers = {}, body, delay = 0, hang = false, reset = false, chance = 1, forMs } = options
-  const times =
-    options.times === null || options.times === Number.POSITIVE_INFINITY
-      ? null
-      : (options.times ?? (forMs === undefined ? 1 : null))
-  if (status === undefined && !hang && !reset && delay === 0) {
-    throw new FaultError('a fault needs one of status, delay, hang and reset')
-  }
-  if ([status !== undefined, hang, reset].filter(Boolean).length > 1) {
-    throw new FaultError('status, hang and reset exclude each other')
-  }
-  for (const [name, value] of Object.entries(headers)) {
-    if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name) || !/^[\t\x20-\x7e\x80-\xff]*$/.test(String(value))) {
-      throw new FaultError(`headers: ${JSON.stringify(name)} cannot be sent`)
-    }
-  }
+  const unknown = Object.keys(options).find((name) => !NAMES.has(name))
+  if (unknown !== undefined) throw new FaultError(`${unknown}: there is no such field`)
+  const status = numberOf(options, 'status', 200, 599, true)
+  const delay = numberOf(options, 'delay', 0, MAX_DELAY_MS) ?? 0
+  const forMs = numberOf(options, 'forMs', 1, MAX_DURATION_MS)
+  const isEndless = options.times === null || options.times === Number.POSITIVE_INFINITY
+  const times = isEndless ? null : numberOf(options, 'times', 1, Number.MAX_SAFE_INTEGER, true)
+  const [hang, reset] = [options.hang ?? false, options.reset ?? false]
+  const kinds = [status !== null, hang, reset].filter(Boolean).length
+  if (kinds === 0 && delay === 0) throw new FaultError('a fault needs one of status, delay, hang and reset')
+  if (kinds > 1) throw new FaultError('status, hang and reset exclude each other')
+  const most = isEndless ? null : (times ?? (forMs === null ? 1 : null))
   return {
-    id,
-    status: status === undefined ? null : inRange('status', status, 200, 599, true),
-    headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)])),
-    body: body ?? null,
-    delay: inRange('delay', delay, 0, MAX_DELAY_MS),
-    hang,
-    reset,
-    until:
-      forMs === undefined
-        ? null
-        : new Date(nowMs + inRange('forMs', forMs, 1, MAX_DURATION_MS)).toISOString(),
-    times: times === null ? null : inRange('times', times, 1, Number.MAX_SAFE_INTEGER, true),
-    remaining: times,
-    chance: inRange('chance', chance, 0, 1),
-    path: options.path ?? null,
-    source: options.source ?? null,
+    ...{ id, status, headers: headersOf(options), body: textOf(options, 'body'), delay, hang, reset },
+    until: forMs === null ? null : new Date(nowMs + forMs).toISOString(),
+    ...{ times: most, remaining: most, chance: numberOf(options, 'chance', 0, 1) ?? 1 },
+    ...{ path: textOf(options, 'path'), source: textOf(options, 'source') },
   }
 }
 
-function inRange(name: string, value: number, min: number, max: number, isWhole = false): number {
+function headersOf({ headers }: FaultOptions): Record<string, string> {
+  const given = Object.entries(headers ?? {}).map(([name, value]) => [name, String(value)] as const)
+  for (const [name, value] of given) {
+    if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name) || !/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
+      throw new FaultError(`headers: ${JSON.stringify(name)} cannot be sent`)
+  }
+  return Object.fromEntries(given)
+}
+
+function textOf(options: FaultOptions, name: 'body' | 'path' | 'source'): string | null {
+  const value: unknown = options[name] ?? null
+  if (value === null || typeof value === 'string') return value
+  throw new FaultError(`${name}: expected a text`)
+}
+
+function numberOf(
+  options: FaultOptions,
+  name: 'status' | 'delay' | 'forMs' | 'times' | 'chance',
+  min: number,
+  max: number,
+  isWhole = false,
+): number | null {
+  const value: unknown = options[name] ?? null
+  if (value === null) return null
   if (typeof value === 'number' && value >= min && value <= max && (!isWhole || Number.isInteger(value)))
     return value
   throw new FaultError(

@@ -1,8 +1,5 @@
 import type { Search } from './syntax.ts'
 
-/** The first whole numbers in a path are tried both as array indexes and as keys. Numbers after these count as indexes. */
-export const MAX_UNCLEAR = 3
-
 /** Whether a key of a path may be an array index. */
 export function isPlace(key: string): boolean {
   return /^\d{1,6}$/.test(key)
@@ -31,6 +28,6 @@ export function comparisonsOf(search: Search): number {
     case 'text':
       return caseVariants(search.text).length
     case 'compare':
-      return search.values.length * 2 ** Math.min(MAX_UNCLEAR, search.path.filter(isPlace).length)
+      return search.values.length * (search.path.some(isPlace) ? 2 : 1)
   }
 }

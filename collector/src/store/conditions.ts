@@ -1,4 +1,4 @@
-import { caseVariants, isPlace, MAX_UNCLEAR } from '../search/meanings.ts'
+import { caseVariants, isPlace } from '../search/meanings.ts'
 import { type Comparison, type Search, SearchSyntaxError, type Value } from '../search/syntax.ts'
 import { parseTime } from '../search/time.ts'
 import { allOf, anyOf, raw, type Sql, sql } from './sql.ts'
@@ -123,26 +123,14 @@ function valueCondition(path: string, operator: string, value: Value): Sql {
 }
 
 /**
- * The possible meanings of a path, in the path syntax of SQLite: a whole number is an array index or a key, and keys below the first
- * may be one key with dots.
+ * The possible meanings of a path, in the path syntax of SQLite: whole numbers are array indexes or keys, and the keys below the
+ * first may be one key with dots.
  */
 function jsonPaths([root = '', ...keys]: readonly string[]): string[] {
-  const paths = new Set([keys, [keys.join('.')]].flatMap((meaning) => stepsOf(meaning)))
-  return [...paths].map((steps) => `$.${label(root)}${steps}`)
-}
-
-function stepsOf(keys: readonly string[]): string[] {
-  let unclear = 0
-  return keys.reduce<string[]>(
-    (paths, key) => {
-      const mayBePlace = isPlace(key)
-      if (mayBePlace) unclear++
-      const steps = mayBePlace ? [`[${key}]`] : []
-      if (!mayBePlace || unclear <= MAX_UNCLEAR) steps.push(`.${label(key)}`)
-      return paths.flatMap((path) => steps.map((step) => path + step))
-    },
-    [''],
-  )
+  const asKeys = keys.map((key) => `.${label(key)}`).join('')
+  const asPlaces = keys.map((key) => (isPlace(key) ? `[${key}]` : `.${label(key)}`)).join('')
+  const paths = new Set([asPlaces, asKeys, `.${label(keys.join('.'))}`])
+  return [...paths].map((path) => `$.${label(root)}${path}`)
 }
 
 /** A key in the path syntax of SQLite: with JSON escapes, but `\u0022` instead of `\"`, where SQLite would end the key. */

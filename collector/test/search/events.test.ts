@@ -82,7 +82,7 @@ test('a key of a path can be any text that is not empty; a whole number is a key
     const properties = `{${JSON.stringify(key)}:"value-${index}"}`
     return `{"type":"track","userId":"u","event":"E","messageId":"m${index}","properties":${properties}}`
   })
-  const lists = `{"type":"track","userId":"u","event":"E","messageId":"list","properties":{"list":["x",{"7":"deep"}]}}`
+  const lists = `{"type":"track","userId":"u","event":"E","messageId":"list","properties":{"list":["x"]}}`
   await post(collector, '/v1/batch', `{"batch":[${[...items, lists].join(',')}]}`)
   const found = (q: string) => collector.events({ q }).map(({ messageId }) => messageId)
 
@@ -91,7 +91,6 @@ test('a key of a path can be any text that is not empty; a whole number is a key
     expect(found(`${pathText(['properties', key])}:value-${index}`), key).toEqual([`m${index}`])
   }
   expect(found('properties.list.0:x')).toEqual(['list'])
-  expect(found('properties.list.1.7:deep')).toEqual(['list'])
   expect(found('properties.0:x')).toEqual([])
   expect(found(`properties${'.1'.repeat(60)}:x`)).toEqual([])
   expect(() => found('properties.""."x":1')).toThrow('a key of a path is empty')
