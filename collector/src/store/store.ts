@@ -9,7 +9,7 @@ import { Deliveries } from './deliveries.ts'
 import type { NewRequest } from './new-request.ts'
 import { Persons } from './persons.ts'
 import { among, raw, type Sql, sql } from './sql.ts'
-import { Totals } from './totals.ts'
+import { countEvents, countRequests, Totals } from './totals.ts'
 
 /** Events of one commit, which blocks the event loop. */
 const EVENTS_PER_COMMIT = 2000
@@ -62,7 +62,6 @@ export class Store {
   readonly deliveries: Deliveries
   readonly keep: number
   readonly #options: StoreOptions
-  readonly #maxBytes: number
   #appends: Append[] = []
   #waitingEvents = 0
   #requests: NewRequest[] = []
@@ -78,31 +77,27 @@ export class Store {
 
   /** @throws ConfigError when the file cannot be opened, or is not one of this program. */
   constructor(options: StoreOptions) {
-    const { path, keep = DEFAULT_KEEP, maxBytes = DEFAULT_MAX_BYTES } = options
     this.#options = options
-    this.keep = keep
-    this.#maxBytes = maxBytes
-    this.database = new Database(path)
+    this.keep = options.keep ?? DEFAULT_KEEP
+    this.database = new Database(options.path)
+    const { database } = this
+    const newest = (column: string) => database.number(`SELECT max(${column}) AS value FROM event`)
     try {
-      this.persons = new Persons(this.database)
+      this.persons = new Persons(database)
       const id = this.#meta('id', () => randomBytes(6).toString('hex'))
-      const last = this.database.number('SELECT max(seq) AS value FROM event')
-      this.#lastSeq = Math.max(
-        last,
-        this.#meta('last_seq', () => 0),
-      )
-      const ofEvents = this.database.number('SELECT max(request_id) AS value FROM event')
-      this.#lastRequestId = Math.max(ofEvents, this.database.number('SELECT max(id) AS value FROM request'))
+      const lastKept = this.#meta('last_seq', () => 0)
+      this.#lastSeq = Math.max(newest('seq'), lastKept)
+      const lastRequest = database.number('SELECT max(id) AS value FROM request')
+      this.#lastRequestId = Math.max(newest('request_id'), lastRequest)
       // No earlier file had this epoch, so a page that is still open in a browser does not mix the events of two files.
-      this.changes = new Changes(
-        this.#lastSeq,
-        this.#meta('epoch', () => options.clock.now()),
-      )
-      this.totals.load(this.database)
-      this.deliveries = new Deliveries(this.database, id, options.clock, () => this.changes.changed())
+      const epoch = this.#meta('epoch', () => options.clock.now())
+      this.changes = new Changes(this.#lastSeq, epoch)
+      this.totals.addEvents(countEvents(database, raw('TRUE')), 1)
+      this.totals.addRequests(countRequests(database, raw('TRUE')), 1)
+      this.deliveries = new Deliveries(database, id, options.clock, () => this.changes.changed())
     } catch (cause) {
-      this.database.close()
-      throw cannotOpen(path, cause)
+      database.close()
+      throw cannotOpen(options.path, cause)
     }
     this.#trim()
   }
@@ -116,13 +111,7 @@ export class Store {
   }
 
   #setMeta(key: string, value: string | number): void {
-    this.database.run(
-      sql`INSERT INTO meta VALUES (${key}, ${value}) ON CONFLICT DO UPDATE SET value = excluded.value`,
-    )
-  }
-
-  get lastSeq(): number {
-    return this.#lastSeq
+    this.database.run(sql`INSERT OR REPLACE INTO meta VALUES (${key}, ${value})`)
   }
 
   nextRequestId(): number {
@@ -148,8 +137,8 @@ export class Store {
     if (this.#isClosed || this.#requests.length >= MAX_WAITING_REQUESTS) return
     this.#requests.push(request)
     // With the next events; if none come, soon after.
-    if (this.#isScheduled || this.#cancelRequests !== undefined) return
-    this.#cancelRequests = this.#options.clock.setTimer(() => this.#flush(), REQUESTS_REST_MS)
+    if (!this.#isScheduled)
+      this.#cancelRequests ??= this.#options.clock.setTimer(() => this.#flush(), REQUESTS_REST_MS)
   }
 
   /** `setImmediate` runs after all sockets that have bytes were read, so that their requests share the commit. */
@@ -166,16 +155,15 @@ export class Store {
     this.#cancelRequests?.()
     this.#cancelRequests = undefined
     if (this.#isClosed) return
-    const group: Append[] = []
+    let length = 0
     let count = 0
-    for (let next = this.#appends[0]; next !== undefined; next = this.#appends[0]) {
-      if (group.length > 0 && count + next.events.length > EVENTS_PER_COMMIT) break
-      group.push(next)
-      this.#appends.shift()
-      count += next.events.length
+    for (const { events } of this.#appends) {
+      if (length > 0 && count + events.length > EVENTS_PER_COMMIT) break
+      length++
+      count += events.length
     }
     this.#waitingEvents -= count
-    this.#commitAll(group, this.#requests.splice(0))
+    this.#commitAll(this.#appends.splice(0, length), this.#requests.splice(0))
     if (this.#appends.length > 0) this.#schedule()
   }
 
@@ -196,7 +184,7 @@ export class Store {
   }
 
   #commit(group: readonly Append[], requests: readonly NewRequest[]): void {
-    const { database, persons } = this
+    const { database, persons, totals } = this
     const dedupWindowMs = (this.#options.dedupWindowSeconds ?? Number.POSITIVE_INFINITY) * 1000
     const events = group.flatMap((one) => one.events)
     let written: Written[]
@@ -215,9 +203,9 @@ export class Store {
       throw cause
     }
     this.#lastSeq += events.length
-    for (const { source, kind, reason } of written) this.totals.count(source, kind, reason, 1)
-    this.totals.requests += requests.length
-    this.totals.refused += requests.filter(({ status }) => status >= 400).length
+    for (const { source, kind, reason } of written) totals.count(source, kind, reason, 1)
+    const refused = requests.filter(({ status }) => status >= 400).length
+    totals.addRequests({ requests: requests.length, refused }, 1)
     this.#bytesSinceCheck += events.reduce((sum, { body }) => sum + (body?.length ?? 0), 0)
     let start = 0
     for (const { events: own, resolve } of group) {
@@ -234,18 +222,21 @@ export class Store {
 
   /** Deletes what is beyond the limits. */
   #trim(): void {
+    const { keep, totals } = this
+    const { maxBytes = DEFAULT_MAX_BYTES, onFault } = this.#options
     try {
-      const slack = Math.floor(this.keep / 100)
-      if (this.totals.events > this.keep + slack) this.#deleteOldest(this.totals.events - this.keep)
-      if (this.#bytesSinceCheck >= Math.min(BYTES_BETWEEN_CHECKS, this.#maxBytes / 20)) {
+      const slack = Math.floor(keep / 100)
+      if (totals.events > keep + slack) this.#deleteOldest(totals.events - keep)
+      if (this.#bytesSinceCheck >= Math.min(BYTES_BETWEEN_CHECKS, maxBytes / 20)) {
         this.#bytesSinceCheck = 0
         const { usedBytes } = this.database
-        const share = (usedBytes - TRIM_TO * this.#maxBytes) / usedBytes
-        if (usedBytes > this.#maxBytes) this.#deleteOldest(Math.ceil(this.totals.events * share))
+        const share = (usedBytes - TRIM_TO * maxBytes) / usedBytes
+        if (usedBytes > maxBytes) this.#deleteOldest(Math.ceil(totals.events * share))
       }
-      this.#trimRequests(slack)
+      if (totals.requests > keep + slack) this.#deleteOldestRequests(totals.requests - keep)
+      this.#cutOldBodies()
     } catch (cause) {
-      this.#options.onFault('old events could not be deleted', cause)
+      onFault('old events could not be deleted', cause)
     }
   }
 
@@ -256,20 +247,18 @@ export class Store {
     if (last > 0) this.#delete(sql`seq <= ${last}`)
   }
 
-  #trimRequests(slack: number): void {
-    const { database } = this
-    if (this.totals.requests > this.keep + slack) {
-      const excess = this.totals.requests - this.keep
-      const last = database.number(
-        sql`SELECT id AS value FROM request ORDER BY id LIMIT 1 OFFSET ${excess - 1}`,
-      )
-      const old = sql`id <= ${last}`
-      this.totals.addRequests(database, old, -1)
-      database.run(sql`DELETE FROM request WHERE ${old}`)
-    }
+  #deleteOldestRequests(count: number): void {
+    const { database, totals } = this
+    const old = sql`id <= (SELECT id FROM request ORDER BY id LIMIT 1 OFFSET ${count - 1})`
+    const gone = countRequests(database, old)
+    database.run(sql`DELETE FROM request WHERE ${old}`)
+    totals.addRequests(gone, -1)
+  }
+
+  #cutOldBodies(): void {
     const cutTo = this.#lastRequestId - BODIES_KEPT
     if (cutTo - this.#lastCutRequestId < BODIES_KEPT / 10) return
-    database.run(
+    this.database.run(
       sql`UPDATE request SET body = substr(body, 1, ${OLD_BODY_CHARACTERS}), bodyIsCut = 1
           WHERE id BETWEEN ${this.#lastCutRequestId} AND ${cutTo} AND length(body) > ${OLD_BODY_CHARACTERS}`,
     )
@@ -279,18 +268,16 @@ export class Store {
   /** Deletes the events for which a condition holds, with their deliveries. Returns their number. */
   #delete(where: Sql): number {
     const { database } = this
-    const gone = new Totals()
+    const gone = countEvents(database, where)
     const deleted = database.transaction(() => {
-      gone.add(database, where)
       const seqs = sql`SELECT seq FROM event WHERE ${where}`
       for (const table of ['attempt', 'delivery'])
         database.run(sql`DELETE FROM ${raw(table)} WHERE seq IN (${seqs})`)
-      const count = database.run(sql`DELETE FROM event WHERE ${where}`)
       // The number of a deleted event is not used again: a link to it must not show another one.
       this.#setMeta('last_seq', this.#lastSeq)
-      return count
+      return database.run(sql`DELETE FROM event WHERE ${where}`)
     })
-    this.totals.subtract(gone)
+    this.totals.addEvents(gone, -1)
     if (deleted > 0) this.changes.changed()
     return deleted
   }
@@ -328,11 +315,8 @@ export class Store {
     if (this.#isDamaged) return DAMAGED
     if (this.#failure === undefined) return null
     try {
-      this.database.transaction(() => {
-        this.database.exec(
-          "INSERT INTO meta VALUES ('trial', zeroblob(65536)); DELETE FROM meta WHERE key = 'trial'",
-        )
-      })
+      const trial = "INSERT INTO meta VALUES ('trial', zeroblob(65536)); DELETE FROM meta WHERE key = 'trial'"
+      this.database.transaction(() => this.database.exec(trial))
       this.#failure = undefined
       return null
     } catch (cause) {

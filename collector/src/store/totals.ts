@@ -1,5 +1,6 @@
 import type { Database } from './database.ts'
-import { raw, type Sql, sql } from './sql.ts'
+import { type Sql, sql } from './sql.ts'
+import { statusOf } from './summary.ts'
 
 /** Names of sources are chosen by callers. */
 const MAX_NAMES = 1000
@@ -11,12 +12,16 @@ interface Group {
   count: number
 }
 
+interface RequestCounts {
+  requests: number
+  refused: number
+}
+
 /** How many events and requests are stored, without counting them for each question. */
 export class Totals {
   readonly byReason = new Map<string, number>()
   readonly byType = new Map<string, number>()
   readonly bySource = new Map<string, number>()
-  events = 0
   accepted = 0
   rejected = 0
   /** Events that repeat another one. They are not in `rejected`. */
@@ -25,45 +30,21 @@ export class Totals {
   /** Requests with a status of 400 or above. */
   refused = 0
 
-  /** Counts what is stored. */
-  load(database: Database): void {
-    this.clear()
-    this.add(database, raw('TRUE'))
-    this.addRequests(database, raw('TRUE'), 1)
+  get events(): number {
+    return this.accepted + this.rejected + this.repeated
   }
 
-  /** Counts the stored events for which a condition holds. */
-  add(database: Database, where: Sql): void {
-    const groups = database.all<Group>(
-      sql`SELECT source, kind, reason, count(*) AS count FROM event WHERE ${where} GROUP BY source, kind, reason`,
-    )
-    for (const { source, kind, reason, count } of groups) this.count(source, kind, reason, count)
+  addEvents(groups: readonly Group[], by: 1 | -1): void {
+    for (const { source, kind, reason, count } of groups) this.count(source, kind, reason, by * count)
   }
 
-  /** Takes off events that were counted before they were deleted. */
-  subtract({ events, accepted, rejected, repeated, byReason, byType, bySource }: Totals): void {
-    this.events -= events
-    this.accepted -= accepted
-    this.rejected -= rejected
-    this.repeated -= repeated
-    for (const [name, count] of byReason) increase(this.byReason, name, -count)
-    for (const [name, count] of byType) increase(this.byType, name, -count)
-    for (const [name, count] of bySource) increase(this.bySource, name, -count)
-  }
-
-  addRequests(database: Database, where: Sql, by: 1 | -1): void {
-    const row = database.get<{ requests: number; refused: number }>(
-      sql`SELECT count(*) AS requests, count(*) FILTER (WHERE status >= 400) AS refused FROM request WHERE ${where}`,
-    )
-    this.requests += by * (row?.requests ?? 0)
-    this.refused += by * (row?.refused ?? 0)
+  addRequests({ requests, refused }: RequestCounts, by: 1 | -1): void {
+    this.requests += by * requests
+    this.refused += by * refused
   }
 
   count(source: string, kind: string | null, reason: string | null, by: number): void {
-    this.events += by
-    if (reason === null) this.accepted += by
-    else if (reason === 'duplicate') this.repeated += by
-    else this.rejected += by
+    this[statusOf(reason)] += by
     if (reason !== null) increase(this.byReason, reason, by)
     increase(this.byType, kind ?? '', by)
     increase(this.bySource, source, by)
@@ -71,8 +52,22 @@ export class Totals {
 
   clear(): void {
     for (const map of [this.byReason, this.byType, this.bySource]) map.clear()
-    this.events = this.accepted = this.rejected = this.repeated = this.requests = this.refused = 0
+    this.accepted = this.rejected = this.repeated = this.requests = this.refused = 0
   }
+}
+
+/** Counts the stored events for which a condition holds. */
+export function countEvents(database: Database, where: Sql): Group[] {
+  return database.all<Group>(
+    sql`SELECT source, kind, reason, count(*) AS count FROM event WHERE ${where} GROUP BY source, kind, reason`,
+  )
+}
+
+export function countRequests(database: Database, where: Sql): RequestCounts {
+  const [counts] = database.all<RequestCounts>(
+    sql`SELECT count(*) AS requests, count(*) FILTER (WHERE status >= 400) AS refused FROM request WHERE ${where}`,
+  )
+  return counts as RequestCounts
 }
 
 function increase(counts: Map<string, number>, name: string, by: number): void {
