@@ -15,18 +15,12 @@ export const MAX_SEARCH_CHARACTERS = 4000
 const MAX_COMPARISONS = 200
 const MAX_DEPTH = 20
 
-const OPERATORS: ReadonlyArray<[text: string, operator: Operator]> = [
-  ['>=', '>='],
-  ['<=', '<='],
-  ['!=', '!='],
-  ['>', '>'],
-  ['<', '<'],
-  [':', '='],
-  ['=', '='],
-]
-const BLANK = /\s/
-const ENDS_WORD = /[\s:<>=!(),"]/
-const ENDS_VALUE = /[\s(),"]/
+const BLANKS = /\s*/y
+const OR = /OR(?=[\s()]|$)/y
+const KEY = /[^\s:<>=!(),".]*/y
+const OPERATOR = />=|<=|!=|[><:=]/y
+const VALUE = /[^\s(),"]+/y
+const QUOTED = /"(?:[^"\\]|\\["\\])*/y
 
 /**
  * Parses a search, for example `event:"Order Completed" user:ada properties.total>100 -source:web`.
@@ -34,224 +28,147 @@ const ENDS_VALUE = /[\s(),"]/
  * @throws SearchSyntaxError with the position of the mistake.
  */
 export function parseSearch(line: string, vocabulary: Vocabulary): Search {
-  if (line.length > MAX_SEARCH_CHARACTERS) {
-    throw new SearchSyntaxError(
-      `a search line has at most ${MAX_SEARCH_CHARACTERS} characters`,
-      MAX_SEARCH_CHARACTERS,
-      line.length - MAX_SEARCH_CHARACTERS,
-    )
-  }
-  return new Parser(line, vocabulary).all()
-}
+  let at = 0
+  let comparisons = 0
+  let depth = 0
 
-class Parser {
-  readonly #line: string
-  readonly #vocabulary: Vocabulary
-  #at = 0
-  #comparisons = 0
-  #depth = 0
+  const tooLong = line.length - MAX_SEARCH_CHARACTERS
+  if (tooLong > 0)
+    fail(`a search line has at most ${MAX_SEARCH_CHARACTERS} characters`, MAX_SEARCH_CHARACTERS, tooLong)
+  take(BLANKS)
+  if (at === line.length) return EVERYTHING
+  const search = alternatives()
+  if (at < line.length) fail('this bracket closes nothing', at, 1)
+  return search
 
-  constructor(line: string, vocabulary: Vocabulary) {
-    this.#line = line
-    this.#vocabulary = vocabulary
+  function fail(message: string, position: number, length: number): never {
+    throw new SearchSyntaxError(message, position, length)
   }
 
-  all(): Search {
-    this.#skipBlanks()
-    if (this.#isAtEnd()) return EVERYTHING
-    const search = this.#alternatives()
-    if (!this.#isAtEnd()) throw this.#error('this bracket closes nothing', this.#at, 1)
-    return search
+  /** Goes on behind what matches here; undefined if nothing does. */
+  function take(pattern: RegExp): string | undefined {
+    pattern.lastIndex = at
+    const found = pattern.exec(line)?.[0]
+    at += found?.length ?? 0
+    return found
   }
 
-  #alternatives(): Search {
-    const parts = [this.#conjunction()]
-    while (this.#takeOr()) parts.push(this.#conjunction())
+  function isAt(characters: RegExp): boolean {
+    return characters.test(line.charAt(at))
+  }
+
+  function alternatives(): Search {
+    const parts = [conjunction()]
+    while (take(OR) !== undefined) parts.push(conjunction())
     return parts.length === 1 ? (parts[0] as Search) : { kind: 'or', parts }
   }
 
-  #conjunction(): Search {
+  function conjunction(): Search {
     const parts: Search[] = []
     for (;;) {
-      this.#skipBlanks()
-      if (this.#isAtEnd() || this.#peek() === ')' || this.#isOr()) break
-      parts.push(this.#term())
+      take(BLANKS)
+      OR.lastIndex = at
+      if (at === line.length || isAt(/\)/) || OR.test(line)) break
+      parts.push(term())
     }
-    if (parts.length === 0) {
-      const end = this.#isAtEnd()
-      throw this.#error('expected a term here', end ? Math.max(0, this.#at - 1) : this.#at, 1)
-    }
-    return parts.length === 1 ? (parts[0] as Search) : { kind: 'and', parts }
+    if (parts.length > 1) return { kind: 'and', parts }
+    return parts[0] ?? fail('expected a term here', at === line.length ? Math.max(0, at - 1) : at, 1)
   }
 
-  #term(): Search {
-    const start = this.#at
-    if (this.#peek() === '-') {
-      this.#at++
-      if (this.#isAtEnd() || BLANK.test(this.#peek())) throw this.#error('expected a term here', start, 1)
-      return { kind: 'not', part: this.#nested(start, () => this.#term()) }
+  function term(): Search {
+    const start = at
+    if (isAt(/-/)) {
+      at++
+      if (at === line.length || isAt(/\s/)) fail('expected a term here', start, 1)
+      return { kind: 'not', part: nested(start, term) }
     }
-    if (this.#peek() === '(') {
-      this.#at++
-      const inner = this.#nested(start, () => this.#alternatives())
-      if (this.#peek() !== ')') throw this.#error('this bracket is not closed', start, 1)
-      this.#at++
+    if (isAt(/\(/)) {
+      at++
+      const inner = nested(start, alternatives)
+      if (!isAt(/\)/)) fail('this bracket is not closed', start, 1)
+      at++
       return inner
     }
-    const term: Search =
-      this.#peek() === '"' ? { kind: 'text', text: this.#quoted() } : this.#wordOrComparison()
-    this.#comparisons += comparisonsOf(term)
-    if (this.#comparisons <= MAX_COMPARISONS) return term
-    throw this.#error(
-      `up to here, the line needs ${this.#comparisons} comparisons for each record, and the limit is ${MAX_COMPARISONS}: ` +
-        'a value counts once, a word with letters beyond ASCII up to four times, a whole number in a path twice',
+    const found: Search = isAt(/"/) ? { kind: 'text', text: quoted() } : wordOrComparison()
+    comparisons += comparisonsOf(found)
+    if (comparisons <= MAX_COMPARISONS) return found
+    return fail(
+      `up to here, the line needs ${comparisons} comparisons for each record, and the limit is ${MAX_COMPARISONS}: ` +
+        'a value counts once, a word with letters beyond ASCII up to four times, a path with whole numbers twice',
       start,
-      this.#at - start,
+      at - start,
     )
   }
 
-  #nested<T>(start: number, read: () => T): T {
-    this.#depth++
-    if (this.#depth > MAX_DEPTH) throw this.#error(`at most ${MAX_DEPTH} levels`, start, 1)
-    const result = read()
-    this.#depth--
-    return result
+  function nested(start: number, read: () => Search): Search {
+    depth++
+    if (depth > MAX_DEPTH) fail(`at most ${MAX_DEPTH} levels`, start, 1)
+    const search = read()
+    depth--
+    return search
   }
 
-  #wordOrComparison(): Search {
-    const start = this.#at
-    const keys = this.#keys()
-    const written = this.#line.slice(start, this.#at)
-    const operator = this.#operator()
-    if (operator === undefined) {
-      if (written === '' || (!this.#isAtEnd() && !BLANK.test(this.#peek()) && this.#peek() !== ')')) {
-        throw this.#error(
-          `unexpected ${JSON.stringify(this.#peek())}; quote the text to search for it`,
-          this.#at,
-          1,
-        )
-      }
-      return { kind: 'text', text: written }
+  function wordOrComparison(): Search {
+    const start = at
+    const keys = [take(KEY) ?? '']
+    while (isAt(/\./)) {
+      at++
+      keys.push(isAt(/"/) ? quoted() : (take(KEY) ?? ''))
     }
-    const field = this.#field(keys, written, start)
-    const valueStart = this.#at
-    const values = this.#values()
-    if (operator !== '=' && operator !== '!=' && (values.length > 1 || values[0]?.is !== 'exact')) {
-      throw this.#error('expected one value to compare with', valueStart, this.#at - valueStart)
+    const written = line.slice(start, at)
+    const sign = take(OPERATOR)
+    if (sign === undefined) {
+      if (written !== '' && (at === line.length || isAt(/[\s)]/))) return { kind: 'text', text: written }
+      const found = JSON.stringify(line.charAt(at))
+      return fail(`unexpected ${found}; quote the text to search for it`, at, 1)
     }
-    return { ...field, operator, values, position: start, length: this.#at - start }
+    const operator = (sign === ':' ? '=' : sign) as Operator
+    const field = fieldOf(keys, written, start)
+    const valueStart = at
+    const values = [value()]
+    while (isAt(/,/)) {
+      at++
+      values.push(value())
+    }
+    if (operator !== '=' && operator !== '!=' && (values.length > 1 || values[0]?.is !== 'exact'))
+      fail('expected one value to compare with', valueStart, at - valueStart)
+    return { kind: 'compare', ...field, operator, values, position: start, length: at - start }
   }
 
-  /** Keys are separated by dots. A key may be quoted. */
-  #keys(): string[] {
-    const keys = ['']
-    for (;;) {
-      const next = this.#peek()
-      if (next === '"' && keys.at(-1) === '' && keys.length > 1) {
-        keys[keys.length - 1] = this.#quoted()
-      } else if (next === '.') {
-        this.#at++
-        keys.push('')
-      } else if (next === '' || ENDS_WORD.test(next)) {
-        return keys
-      } else {
-        this.#at++
-        keys[keys.length - 1] += next
-      }
-    }
-  }
-
-  #field(keys: string[], written: string, start: number): Pick<Comparison, 'kind' | 'field' | 'path'> {
-    const { fields, roots } = this.#vocabulary
-    if (written === '') throw this.#error('expected the name of a field', start, 1)
-    if (keys.length === 1 && Object.hasOwn(fields, written)) {
-      return { kind: 'compare', field: fields[written] as string, path: [] }
-    }
+  function fieldOf(keys: string[], written: string, start: number): Pick<Comparison, 'field' | 'path'> {
+    const { fields, roots } = vocabulary
+    if (written === '') fail('expected the name of a field', start, 1)
+    if (keys.length === 1 && Object.hasOwn(fields, written))
+      return { field: fields[written] as string, path: [] }
     if (keys.length > 1 && roots.includes(keys[0] as string)) {
-      if (!keys.includes('')) return { kind: 'compare', field: 'path', path: keys }
-      throw this.#error('a key of a path is empty', start, written.length)
+      if (keys.includes('')) fail('a key of a path is empty', start, written.length)
+      return { field: 'path', path: keys }
     }
     const known = [...Object.keys(fields), ...roots.map((root) => `${root}.…`)].join(', ')
-    throw this.#error(
+    return fail(
       `no field is named ${JSON.stringify(written)}; there are ${known}; to search for text, quote it`,
       start,
       written.length,
     )
   }
 
-  #values(): Value[] {
-    const values = [this.#value()]
-    while (this.#peek() === ',') {
-      this.#at++
-      values.push(this.#value())
-    }
-    return values
-  }
-
-  #value(): Value {
-    const start = this.#at
-    if (this.#peek() === '"') return { is: 'exact', text: this.#quoted(), isQuoted: true }
-    while (!this.#isAtEnd() && !ENDS_VALUE.test(this.#peek())) this.#at++
-    const text = this.#line.slice(start, this.#at)
-    if (text === '') {
-      // The error points at the character in place of the value. If nothing follows, it points at the character before.
-      const isNothing = this.#isAtEnd() || BLANK.test(this.#peek())
-      throw this.#error('expected a value; "" is the empty text', isNothing ? start - 1 : start, 1)
-    }
+  function value(): Value {
+    if (isAt(/"/)) return { is: 'exact', text: quoted(), isQuoted: true }
+    // The error points at the character in place of the value. If nothing follows, it points at the character before.
+    const place = at === line.length || isAt(/\s/) ? at - 1 : at
+    const text = take(VALUE) ?? fail('expected a value; "" is the empty text', place, 1)
     if (text === '*') return { is: 'anything' }
     return text.endsWith('*')
       ? { is: 'prefix', text: text.slice(0, -1) }
       : { is: 'exact', text, isQuoted: false }
   }
 
-  #quoted(): string {
-    const start = this.#at
-    let text = ''
-    this.#at++
-    for (;;) {
-      if (this.#isAtEnd()) throw this.#error('this quote is not closed', start, 1)
-      let next = this.#peek()
-      this.#at++
-      if (next === '"') return text
-      if (next === '\\') {
-        next = this.#peek()
-        if (next !== '"' && next !== '\\') throw this.#error('expected \\" or \\\\', this.#at - 1, 2)
-        this.#at++
-      }
-      text += next
-    }
-  }
-
-  #operator(): Operator | undefined {
-    const found = OPERATORS.find(([text]) => this.#line.startsWith(text, this.#at))
-    if (found === undefined) return undefined
-    this.#at += found[0].length
-    return found[1]
-  }
-
-  #isOr(): boolean {
-    return /^OR(?=[\s()]|$)/.test(this.#line.slice(this.#at, this.#at + 3))
-  }
-
-  #takeOr(): boolean {
-    if (!this.#isOr()) return false
-    this.#at += 2
-    return true
-  }
-
-  #peek(): string {
-    return this.#line.charAt(this.#at)
-  }
-
-  #isAtEnd(): boolean {
-    return this.#at >= this.#line.length
-  }
-
-  #skipBlanks(): void {
-    while (!this.#isAtEnd() && BLANK.test(this.#peek())) this.#at++
-  }
-
-  #error(message: string, position: number, length: number): SearchSyntaxError {
-    return new SearchSyntaxError(message, position, length)
+  function quoted(): string {
+    const start = at
+    const text = take(QUOTED) ?? ''
+    if (isAt(/\\/)) fail('expected \\" or \\\\', at, 2)
+    if (!isAt(/"/)) fail('this quote is not closed', start, 1)
+    at++
+    return text.slice(1).replace(/\\(.)/g, '$1')
   }
 }
