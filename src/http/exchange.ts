@@ -35,7 +35,7 @@ export interface ExchangeRequest {
   readonly keptBytes: number
   /** `true` when no request will follow. */
   readonly closesConnection: boolean
-  /** How long the body may take after the headers. Default: 1,000. */
+  /** How long the body may take after the headers, at most until `timeoutMs` is over. Default: 1,000. */
   readonly bodyMs?: number
   /** Called when the connection is free again. */
   readonly onFree?: () => void
@@ -59,6 +59,7 @@ export function exchange(
   clock: Clock,
   done: (answer: Answer) => void,
 ): Abort {
+  const endMs = clock.monotonic() + request.timeoutMs
   let isOver = false
   let stop: Abort = () => {}
   let endBody = (): void => {}
@@ -77,7 +78,9 @@ export function exchange(
     }
     isOver = true
     if (client.startOwn === undefined || (response as OwnResponse).isFree !== true) {
-      endBody = readBody(response, head, request, clock, stop, done)
+      // The deadline covers the whole exchange.
+      const bodyMs = Math.min(request.bodyMs ?? BODY_MS, Math.max(0, endMs - clock.monotonic()))
+      endBody = readBody(response, head, { ...request, bodyMs }, clock, stop, done)
     } else {
       request.onFree?.()
       done(head)
@@ -99,7 +102,7 @@ export function exchange(
 function readBody(
   response: HTTPResponse,
   head: ResponseHead,
-  { keptBytes, bodyMs = BODY_MS, onFree }: ExchangeRequest,
+  { keptBytes, bodyMs, onFree }: ExchangeRequest & { readonly bodyMs: number },
   clock: Clock,
   stop: Abort,
   done: (answer: Answer) => void,

@@ -159,6 +159,20 @@ describe('the deadline', () => {
     expect(watched.result?.status).toBe(200)
     expect(watched.clock.timerCount).toBe(0)
   })
+
+  test('covers the body too', async () => {
+    const head = deferred<HTTPResponse>()
+    const watched = start(() => head.promise)
+    await watched.clock.advance(REQUEST.timeoutMs - 300)
+    head.resolve(ok({ text: () => new Promise(() => {}) }))
+
+    await watched.clock.advance(299)
+    expect(watched.isFinished).toBe(false)
+    await watched.clock.advance(1)
+    await settled()
+
+    expect([watched.isFinished, watched.request.signal?.aborted]).toEqual([true, true])
+  })
 })
 
 describe('F20: a client that misbehaves', () => {
