@@ -10,7 +10,6 @@ import { prepare } from './folder.ts'
 import { FileJournal } from './journal.ts'
 import { mayAskSystem } from './rights.ts'
 
-/** Node.js 20 and later, with the permission model on. */
 const { permission } = process as { permission?: { has(scope: string, path: string): boolean } }
 
 /**
@@ -18,10 +17,8 @@ const { permission } = process as { permission?: { has(scope: string, path: stri
  * the same directory delivers them. It holds what memory holds, no more. For Node.js, Bun and Deno.
  *
  * @example
- * import { FileSpool } from 'trackpost/spool'
- *
  * const spool = new FileSpool('/var/lib/shop/events')
- * const analytics = new Analytics({ writeKey: process.env.TRACKPOST_WRITE_KEY, spool })
+ * const analytics = new Analytics({ writeKey, spool })
  */
 export class FileSpool implements Spool {
   readonly #path: string
@@ -31,7 +28,7 @@ export class FileSpool implements Spool {
    *
    * @param directory Processes that send to the same source may share it. Clients with different write keys must not, because each
    * process sends the messages that other processes have left.
-   * @throws SettingsError when the directory cannot be created or written to; the message says why.
+   * @throws SettingsError when the directory cannot be used.
    */
   constructor(directory: string) {
     if (typeof directory !== 'string' || directory === '') {
@@ -40,17 +37,13 @@ export class FileSpool implements Spool {
     this.#path = resolve(directory)
     // Cloudflare Workers have `node:fs` with `nodejs_compat`, but its files are lost at the end of the request.
     if (detectRuntime().jsRuntime === 'cloudflare-worker') {
-      throw new SettingsError(
-        'spool',
-        'Cloudflare Workers have no disk; leave it out there, and use the setting waitUntil, or await flush()',
-      )
+      throw new SettingsError('spool', 'Cloudflare Workers have no disk; use the setting waitUntil there')
     }
     try {
       prepare(nodeFiles, this.#path)
       const { W_OK, X_OK } = nodeFiles.constants
-      // In Deno, this asks for the user id.
+      // Deno asks for the user id, and the permission model of Node.js is not asked.
       if (mayAskSystem()) nodeFiles.accessSync(this.#path, W_OK | X_OK)
-      // The permission model of Node.js is not asked by that.
       if (permission?.has('fs.write', this.#path) === false) throw new Error('it needs --allow-fs-write')
     } catch (error) {
       throw new SettingsError('spool', `${this.#path} cannot be used: ${describeCause(error)}`)

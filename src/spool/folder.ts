@@ -3,21 +3,19 @@ import * as nodeFiles from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import type { Clock } from '../runtime/clock.ts'
-import { isAlive, type Owner, type Processes, parseOwner } from './owner.ts'
-import { currentUser } from './rights.ts'
+import { isAlive, type Owner, type Processes } from './owner.ts'
+import { mayAskSystem } from './rights.ts'
 
 /** The file operations of `node:fs`. Tests replace some of them. */
 export type Files = typeof nodeFiles
 
-/** The owner, and the number of the file. */
-const FILE = /^([0-9a-f]{16})\.(\d{1,9})\.jsonl$/
+const FILE = /^([0-9a-f]{16})\.\d{1,9}\.jsonl$/
 const LOCK = /^([0-9a-f]{16})\.lock$/
 const WRITABLE_BY_OTHERS = 0o022
 const { O_CREAT, O_EXCL, O_NOFOLLOW = 0, O_RDWR } = nodeFiles.constants
 
-export interface FolderOptions {
+interface FolderOptions {
   readonly files: Files
-  /** An absolute path. */
   readonly path: string
   readonly processes: Processes
   readonly clock: Pick<Clock, 'now'>
@@ -44,7 +42,7 @@ export class Folder {
     return this.#options.path
   }
 
-  /** Makes a file, and before it the folder and the lock if they are missing. Returns its path and its descriptor. */
+  /** Makes a file, and before it the folder and the lock if they are missing. */
   create(): { readonly path: string; readonly file: number } {
     const { files } = this.#options
     prepare(files, this.path)
@@ -81,24 +79,22 @@ export class Folder {
       return lives.get(id) === false
     }
     const owners = new Set<string>()
-    const found: { name: string; modifiedMs: number; number: number }[] = []
+    const found: { name: string; modifiedMs: number }[] = []
     for (const name of names) {
-      const [, id, number] = FILE.exec(name) ?? []
+      const [, id] = FILE.exec(name) ?? []
       if (id === undefined) continue
       owners.add(id)
-      if (!isDead(id)) continue
-      const info = this.#info(name)
-      if (info?.isFile() !== true) continue
-      found.push({ name, modifiedMs: info.mtimeMs, number: Number(number) })
+      const info = isDead(id) ? this.#info(name) : undefined
+      if (info?.isFile() === true) found.push({ name, modifiedMs: info.mtimeMs })
     }
     for (const name of names) {
       const [, id] = LOCK.exec(name) ?? []
       if (id !== undefined && !owners.has(id) && isDead(id)) this.#remove(join(this.path, name))
     }
-    return found.sort((a, b) => a.modifiedMs - b.modifiedMs || a.number - b.number).map(({ name }) => name)
+    return found.sort((a, b) => a.modifiedMs - b.modifiedMs).map(({ name }) => name)
   }
 
-  /** Takes over a file. Returns its new path; `undefined` when another process was first. */
+  /** Returns the new path; `undefined` when another process was first. */
   take(name: string): string | undefined {
     try {
       this.#makeLock()
@@ -145,7 +141,7 @@ export class Folder {
     if (info?.isFile() !== true) return false
     let owner: Owner | undefined
     try {
-      owner = parseOwner(files.readFileSync(join(this.path, `${id}.lock`), 'utf8'))
+      owner = JSON.parse(files.readFileSync(join(this.path, `${id}.lock`), 'utf8'))
     } catch {
       // Its time decides.
     }
@@ -170,18 +166,15 @@ export class Folder {
 }
 
 /**
- * Makes the folder if it is missing. Refuses one in which other users can create files, because these would be sent with the
+ * Makes the folder if it is missing. Throws for one in which other users can create files, because these would be sent with the
  * credentials of this process. Folders above it are not checked.
- *
- * @throws when it cannot be used; the message says why.
  */
 export function prepare(files: Files, path: string): void {
-  // Not `lstatSync`, which throws when there is nothing.
   if (!files.existsSync(path)) files.mkdirSync(path, { recursive: true, mode: 0o700 })
   const info = files.lstatSync(path)
   if (!info.isDirectory()) throw Object.assign(new Error('it is not a directory'), { code: 'ENOTDIR' })
   const remedy = 'give it to the user of this process alone (chmod 700), or use a new directory inside it'
-  const user = currentUser()
+  const user = mayAskSystem() ? process.getuid?.() : undefined
   if (user !== undefined && info.uid !== user) throw new Error(`it belongs to another user; ${remedy}`)
   // Windows has no real file modes.
   if (process.platform !== 'win32' && (info.mode & WRITABLE_BY_OTHERS) > 0) {

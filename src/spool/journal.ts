@@ -8,38 +8,32 @@ import { type Files, Folder } from './folder.ts'
 import { type Processes, systemProcesses } from './owner.ts'
 import { codeOf } from './rights.ts'
 
-/** A file is full when it has so many messages, or bytes. */
 const MAX_FILE_MESSAGES = 1_000
 const MAX_FILE_BYTES = 1_000_000
 const SYNC_MS = 1_000
 /** After a failure, nothing is written for this long. */
 const RETRY_MS = 1_000
-/** Interval of the sign of life, and of the search for files of processes that are gone. */
 const BEAT_MS = 15_000
 const NEWLINE = 10
+const LINE_BREAK = Uint8Array.of(NEWLINE)
 const SYNC_DENIED =
   'the permission model of Node.js denies fsync: events of the spool survive the process, but perhaps not a power cut'
 
 export interface FileJournalOptions {
-  /** An absolute path. */
   readonly path: string
   readonly client: JournalClient
-  /** Tests replace some. */
   readonly files?: Files
   readonly processes?: Processes
 }
 
-/** One file of a journal: a message a line. */
 class JournalFile implements JournalRecord {
   readonly path: string
   /** Open while it may be written to, and until it was synced. */
   file: number | undefined
   /** Events without an outcome. */
   open = 0
-  /** Messages that were written. */
   count = 0
   bytes = 0
-  /** Whether something was written since the last sync. */
   isDirty = false
   isSyncing = false
   /** `false` when somebody has removed it, or its data may not be on the disk although it was synced. */
@@ -62,19 +56,18 @@ export class FileJournal implements Journal {
   /** All files with events that have no outcome, and the one that is written to. */
   readonly #all = new Set<JournalFile>()
   #current: JournalFile | undefined
-  /** Names of files to take over. */
-  #found: string[] = []
-  /** Names of files that could not be read, which are told of once. */
+  /** Names of files to take over; `undefined` before the first scan. */
+  #found: string[] | undefined
+  /** Told of once. */
   readonly #unreadable = new Set<string>()
-  #hasScanned = false
   #isFolderDirty = false
-  #syncing: Promise<boolean> | undefined
+  #syncing: Promise<boolean> = Promise.resolve(true)
   #cancelSync: (() => void) | undefined
   #cancelBeat: () => void = () => {}
   #beatMs: number
   #retryMs = Number.NEGATIVE_INFINITY
   #isTroubled = false
-  #hasToldOfSync = false
+  #isSyncAllowed = true
   #isClosed = false
 
   constructor({ path, client, files = nodeFiles, processes = systemProcesses() }: FileJournalOptions) {
@@ -101,7 +94,9 @@ export class FileJournal implements Journal {
         this.#isTroubled = false
       }
     } catch (error) {
-      this.#fail(error)
+      this.#rotate()
+      this.#retryMs = nowMs + RETRY_MS
+      this.#tell(describeCause(error))
     }
     if (records.length > 0) this.#cancelSync ??= this.#client.clock.setTimer(() => void this.sync(), SYNC_MS)
     while (records.length < messages.length) records.push(undefined)
@@ -125,22 +120,18 @@ export class FileJournal implements Journal {
 
   sync(): Promise<boolean> {
     // One after the other: one that has begun may not have what was appended since.
-    const synced = this.#syncing?.then(() => this.#sync()) ?? this.#sync()
-    this.#syncing = synced
-    void synced.then(() => {
-      if (this.#syncing === synced) this.#syncing = undefined
-    })
-    return synced
+    this.#syncing = this.#syncing.then(() => this.#sync())
+    return this.#syncing
   }
 
   recover(): readonly RecoveredMessage[] {
     if (this.#isClosed) return []
-    if (!this.#hasScanned) this.#scan()
-    for (let name = this.#found.shift(); name !== undefined; name = this.#found.shift()) {
-      const messages = this.#takeOver(name)
-      if (messages.length > 0) return messages
+    this.#found ??= this.#folder.scan()
+    let messages: readonly RecoveredMessage[] = []
+    while (messages.length === 0 && this.#found.length > 0) {
+      messages = this.#takeOver(this.#found.shift() as string)
     }
-    return []
+    return messages
   }
 
   async close(): Promise<void> {
@@ -185,14 +176,7 @@ export class FileJournal implements Journal {
       bytes += (messages[to] as Uint8Array).length + 1
       to++
     }
-    const lines = Buffer.allocUnsafe(bytes)
-    let end = 0
-    for (let index = from; index < to; index++) {
-      const message = messages[index] as Uint8Array
-      lines.set(message, end)
-      end += message.length
-      lines[end++] = NEWLINE
-    }
+    const lines = Buffer.concat(messages.slice(from, to).flatMap((message) => [message, LINE_BREAK]))
     const descriptor = file.file as number
     try {
       for (let done = 0; done < bytes; )
@@ -211,20 +195,13 @@ export class FileJournal implements Journal {
     return to - from
   }
 
-  #fail(error: unknown): void {
-    this.#rotate()
-    this.#retryMs = this.#client.clock.monotonic() + RETRY_MS
-    this.#tell(describeCause(error))
-  }
-
-  /** Tells of trouble once, until something could be written again. */
+  /** Once, until something could be written again. */
   #tell(problem: string): void {
     if (!this.#isTroubled)
       this.#client.warn(`the spool cannot keep events, which wait in memory alone: ${problem}`)
     this.#isTroubled = true
   }
 
-  /** The next message goes to another file. */
   #rotate(): void {
     const file = this.#current
     this.#current = undefined
@@ -262,7 +239,6 @@ export class FileJournal implements Journal {
     }
   }
 
-  /** The file is not trusted any more. */
   #giveUp(file: JournalFile, problem: string): void {
     if (!file.isKept) return
     file.isKept = false
@@ -286,20 +262,13 @@ export class FileJournal implements Journal {
     try {
       await promisify(this.#files.fsync)(file.file as number)
     } catch (error) {
-      this.#failSync(file, error)
+      // The system may have dropped the data, and a second sync would not tell.
+      if (codeOf(error) !== 'ERR_ACCESS_DENIED') this.#giveUp(file, describeCause(error))
+      else if (this.#isSyncAllowed) this.#client.warn(SYNC_DENIED)
+      this.#isSyncAllowed &&= codeOf(error) !== 'ERR_ACCESS_DENIED'
     }
     file.isSyncing = false
     if (this.#isClosed || (file !== this.#current && !file.isDirty)) this.#release(file)
-  }
-
-  #failSync(file: JournalFile, error: unknown): void {
-    if (codeOf(error) === 'ERR_ACCESS_DENIED') {
-      if (!this.#hasToldOfSync) this.#client.warn(SYNC_DENIED)
-      this.#hasToldOfSync = true
-      return
-    }
-    // The system may have dropped the data, and a second sync would not tell.
-    this.#giveUp(file, describeCause(error))
   }
 
   async #syncFolder(): Promise<void> {
@@ -312,11 +281,6 @@ export class FileJournal implements Journal {
     }
   }
 
-  #scan(): void {
-    this.#hasScanned = true
-    this.#found = this.#folder.scan()
-  }
-
   #takeOver(name: string): RecoveredMessage[] {
     const bytes = this.#read(name)
     const path = bytes === undefined ? undefined : this.#folder.take(name)
@@ -325,9 +289,8 @@ export class FileJournal implements Journal {
     this.#all.add(file)
     const { messages, damaged } = readLines(bytes)
     if (damaged > 0) {
-      this.#client.warn(
-        `${damaged} ${damaged === 1 ? 'line' : 'lines'} of ${join(this.#folder.path, name)} cannot be read; the other ${messages.length} are sent`,
-      )
+      const lines = `${damaged} ${damaged === 1 ? 'line' : 'lines'} of ${join(this.#folder.path, name)}`
+      this.#client.warn(`${lines} cannot be read; the other ${messages.length} are sent`)
     }
     file.open = messages.length
     if (messages.length === 0) this.#remove(file)
@@ -352,7 +315,7 @@ export class FileJournal implements Journal {
     this.#cancelBeat = this.#client.clock.setTimer(() => {
       this.#armBeat()
       this.#beat()
-      this.#scan()
+      this.#found = this.#folder.scan()
       if (this.#found.length > 0) this.#client.onFound()
     }, BEAT_MS)
   }
@@ -382,10 +345,7 @@ function readLines(bytes: Buffer): { messages: Uint8Array[]; damaged: number } {
 
 function isMessage(line: Buffer): boolean {
   try {
-    const text = line.toString()
-    // Bytes that are no UTF-8 become U+FFFD.
-    if (text.includes('\ufffd') && !Buffer.from(text).equals(line)) return false
-    const message: unknown = JSON.parse(text)
+    const message: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(line))
     return (
       isRecord(message) && typeof message['type'] === 'string' && typeof message['messageId'] === 'string'
     )

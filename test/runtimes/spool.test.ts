@@ -137,9 +137,9 @@ describe.each(['node-16', 'node-20', 'node-26', 'bun'])('worker threads, on %s',
     const life = start(runtime(name), [], 'thread')
     expect(await life.line()).toBe('thread stored')
 
-    // The thread has ended, but its process still runs. Only a lock that was not touched for a minute shows that its
+    // The thread has ended, but its process still runs. Only a lock that was not touched for 90 s shows that its
     // owner is dead, so the test makes the lock older.
-    const silentSince = Date.now() / 1_000 - 61
+    const silentSince = Date.now() / 1_000 - 91
     const locks = readdirSync(directory).filter((file) => file.endsWith('.lock'))
     expect(locks).toHaveLength(1)
     for (const lock of locks) utimesSync(join(directory, lock), silentSince, silentSince)
