@@ -44,24 +44,6 @@ export function differences(
   return inner.length > 0 ? inner : [{ path, expected, actual }]
 }
 
-/**
- * Returns the two values for a diff, with only those keys of `actual` that `expected` has. Where the values match, both sides
- * get the same value.
- */
-export function sidesOf(expected: unknown, actual: unknown, matches: Matches = isPart): [unknown, unknown] {
-  if (matches(actual, expected)) return [actual, actual]
-  const names = namesToCompare(expected, actual)
-  if (names === undefined || Array.isArray(expected)) return [expected, actual]
-  const left: Record<string, unknown> = {}
-  const right: Record<string, unknown> = {}
-  for (const name of names) {
-    const part = own(expected, name)
-    if (has(actual, name)) [left[name], right[name]] = sidesOf(part, own(actual, name), matches)
-    else left[name] = part
-  }
-  return [left, right]
-}
-
 export function isAsymmetric(value: unknown): value is AsymmetricMatcher {
   return typeof (value as { asymmetricMatch?: unknown } | null)?.asymmetricMatch === 'function'
 }

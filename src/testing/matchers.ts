@@ -4,7 +4,7 @@ import type { EventName, Kind } from '../message/types.ts'
 import { type AsymmetricMatcher, isAsymmetric, isPart, type Matches } from './differences.ts'
 import { recordOf } from './marked.ts'
 import type { FieldsOf, MessageOfKind, TrackMessage } from './messages.ts'
-import { type Diff, describe, reportNearest, show } from './report.ts'
+import { describe, reportNearest, show } from './report.ts'
 import type { TestClient } from './test-client.ts'
 
 /** The result of a matcher, in the form of Jest and Vitest. */
@@ -19,11 +19,7 @@ export interface MatcherResult {
 interface Runner {
   readonly equals?: (one: unknown, other: unknown, testers: readonly unknown[]) => boolean
   readonly customTesters?: readonly unknown[]
-  readonly utils?: {
-    readonly diff?: Diff
-    readonly iterableEquality?: unknown
-    readonly subsetEquality?: unknown
-  }
+  readonly utils?: { readonly iterableEquality?: unknown; readonly subsetEquality?: unknown }
 }
 
 /** Returns what `toMatchObject` of the runner does. */
@@ -57,17 +53,13 @@ function find(
   runner: unknown,
   { wanted, call: calls, candidates, fate, undecided, times }: Search,
 ): MatcherResult {
-  const { utils } = (runner ?? {}) as Runner
   const matches = matchesOf((runner ?? {}) as Runner)
   const { part, whole } = wanted
   const call = whole === undefined ? calls : `${calls} that matches ${show(whole)}`
   const found = candidates.filter(
     (message) => matches(message, part) && (whole === undefined || matches(message, whole)),
   )
-  // A diff would show the `part` alone.
-  const diff = whole === undefined ? utils?.diff : undefined
-  const report = (headline: string): string =>
-    reportNearest(headline, part, candidates, { matches, diff, fate })
+  const report = (headline: string): string => reportNearest(headline, part, candidates, { matches, fate })
   // Throws, so that the assertion also fails with `not`.
   if (undecided > 0 && found.length <= (times ?? 0)) {
     const who = undecided === 1 ? '1 event has' : `${undecided} events have`

@@ -1,5 +1,5 @@
 import { describe as describeType } from '../message/describe.ts'
-import { type Difference, differences, isAsymmetric, isOpaque, type Matches, sidesOf } from './differences.ts'
+import { type Difference, differences, isAsymmetric, isOpaque, type Matches } from './differences.ts'
 
 /** These limits keep the report readable. */
 const MAX_MESSAGES = 3
@@ -12,12 +12,8 @@ interface Candidate {
   readonly distance: number
 }
 
-/** The diff function of the test runner. It may use colours. */
-export type Diff = (expected: unknown, actual: unknown) => string | null | undefined
-
 interface Options {
   readonly matches?: Matches | undefined
-  readonly diff?: Diff | undefined
   /** What became of the messages. Default: `sent`. */
   readonly fate?: 'sent' | 'failed'
 }
@@ -26,16 +22,11 @@ export function reportNearest(
   headline: string,
   expected: unknown,
   messages: readonly object[],
-  { matches, diff, fate = 'sent' }: Options = {},
+  { matches, fate = 'sent' }: Options = {},
 ): string {
   const nearest = nearestTo(expected, messages, matches)
   const lines = [headline, '']
-  if (typeof expected !== 'function') {
-    const [first] = nearest
-    const isOfKind = first !== undefined && first.differences[0]?.path !== 'type'
-    const difference = isOfKind ? diff?.(...sidesOf(expected, first.message, matches)) : undefined
-    lines.push(difference ?? `expected: ${show(expected)}`, '')
-  }
+  if (typeof expected !== 'function') lines.push(`expected: ${show(expected)}`, '')
   if (messages.length === 0)
     return [...lines, fate === 'sent' ? 'nothing was sent at all' : 'nothing has failed'].join('\n')
   const isAll = nearest.length === messages.length

@@ -69,14 +69,6 @@ export interface TestClient<Events = AnyEvents, User = UserTraits, Group = Group
     filter: KindFilter<Type, Events, User, Group>,
   ): MessageOfKind<Type, Events, User, Group>[]
   find(filter: AnyFilter<Events, User, Group>): TestMessage<Events, User, Group>[]
-  /** Returns the latest message that matches; without a filter, the latest message. `undefined` when there is none. */
-  last<Name extends EventName<Events>>(
-    filter: TrackFilter<Events, Name>,
-  ): TrackMessage<Events, Name> | undefined
-  last<Type extends Kind>(
-    filter: KindFilter<Type, Events, User, Group>,
-  ): MessageOfKind<Type, Events, User, Group> | undefined
-  last(filter?: AnyFilter<Events, User, Group>): TestMessage<Events, User, Group> | undefined
   /**
    * Waits for the first message that matches, for code that tracks asynchronously.
    *
@@ -149,13 +141,11 @@ export function createTestClient<Events = AnyEvents, User = UserTraits, Group = 
     )
     if (ctx !== undefined) recorder.forget(ctx.event.messageId)
   })
-  const find = (filter: unknown): Sent[] => messages.filter(predicateOf(filter))
   const client = {
     analytics,
     messages,
     failures,
-    find,
-    last: (filter?: unknown) => (filter === undefined ? messages : find(filter)).slice(-1)[0],
+    find: (filter: unknown) => messages.filter(predicateOf(filter)),
     waitFor: (filter: unknown, { timeout = 1_000 }: WaitOptions = {}) =>
       waiters.wait(messages, predicateOf(filter), timeout, () =>
         reportNearest(`no such message within ${timeout} ms`, filter, messages),

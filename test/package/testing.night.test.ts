@@ -157,7 +157,7 @@ const ACCEPTED: Record<string, string> = {
     const orders = client.find({ event: 'Order Completed' })
     const totals: number[] = orders.map(({ properties }) => properties.total)
     const dates: (string | undefined)[] = orders.map(({ properties }) => properties.placedAt)
-    const plan: 'free' | 'pro' | undefined = client.last({ type: 'identify' })?.traits.plan
+    const plan: 'free' | 'pro' | undefined = client.find({ type: 'identify' })[0]?.traits.plan
     const later: Promise<'Signed Up'> = client.waitFor({ event: 'Signed Up' }, { timeout: 1 }).then(({ event }) => event)
     console.log(totals, dates, plan, later)`,
   'a message narrowed by its kind': `
@@ -173,7 +173,7 @@ const ACCEPTED: Record<string, string> = {
     client.find((message) => message.type === 'page' && message.name === 'Pricing')
     client.find({ context: { ip: '::1' } })
     client.find({ asymmetricMatch: (message: { userId?: string }) => message.userId === 'ada' })
-    client.last()
+    client.find((message) => message.type === 'page')
     loose.find({ event: 'Anything', properties: { a: 1 } })[0]?.properties['a']`,
   'a typed client for a function that takes a client': `
     const checkout = (analytics: Analytics<Events, { plan: 'free' | 'pro' }, { seats: number }>): unknown => analytics
@@ -200,7 +200,7 @@ const ACCEPTED: Record<string, string> = {
     expect(client).toHavePaged({ name: 'Pricing' })
     expect(client).toHavePaged(expect.objectContaining({ name: 'Pricing' }))
     expect(client).toHaveFailed('Signed Up', expect.objectContaining({ code: 'rejected' }))
-    client.last(expect.objectContaining({ userId: 'ada' }))`,
+    client.find(expect.objectContaining({ userId: 'ada' }))`,
   'handlers of msw': `
     handlers({ host: 'https://a', onMessage: (message) => message.type, respond: (messages, request) =>
       messages.length > 1 ? new Response(request.method, { status: 503 }) : undefined })`,
@@ -220,7 +220,7 @@ const REFUSED: Record<string, [snippet: string, mentions: string]> = {
     'string',
   ],
   'a trait that the user does not have': [
-    `client.last({ type: 'identify', traits: { plan: 'gold' } })`,
+    `client.find({ type: 'identify', traits: { plan: 'gold' } })`,
     'gold',
   ],
   'a date where the message has text': [

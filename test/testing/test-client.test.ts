@@ -165,9 +165,9 @@ describe('the client', () => {
   })
 })
 
-describe('find, last and waitFor', () => {
+describe('find and waitFor', () => {
   test('find returns all matches, by a part of a message or by a function', () => {
-    const { analytics, find, last } = createTestClient<Events>()
+    const { analytics, find } = createTestClient<Events>()
     analytics.track(order(1))
     analytics.track(order(2, 'zoe'))
     analytics.track({ userId: 'ada', event: 'Signed Up' })
@@ -180,9 +180,6 @@ describe('find, last and waitFor', () => {
     expect(find({ type: 'identify', traits: { plan: 'pro' } })).toHaveLength(1)
     expect(find(({ type }) => type === 'track')).toHaveLength(3)
     expect(find({ event: 'Order Completed', properties: { total: 3 } })).toEqual([])
-    expect(last({ event: 'Order Completed' })?.userId).toBe('zoe')
-    expect(last()?.type).toBe('identify')
-    expect(createTestClient().last()).toBeUndefined()
   })
 
   test('waitFor finds present and later messages', async () => {
