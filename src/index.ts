@@ -6,7 +6,6 @@ export type { Status } from './core/status.ts'
 export type { RequestInfo, ResponseInfo } from './delivery/facts.ts'
 export {
   ContextCancelation,
-  type ContextCancelationOptions,
   DeliveryError,
   FAILURE_CODES,
   type FailureCode,
@@ -37,19 +36,15 @@ export type {
 export { FetchHTTPClient } from './http/fetch-client.ts'
 export type { Scope } from './message/scope.ts'
 export type {
-  Address,
   Campaign,
   CommonTraits,
-  Company,
   EventProperties,
   ExtraContext,
   GroupTraits,
   Id,
   Integrations,
   JSONObject,
-  Location,
   PageContext,
-  Referrer,
   Timestamp,
   UserTraits,
 } from './message/shapes.ts'

@@ -121,43 +121,18 @@ export class DeliveryError extends TrackpostError {
   }
 }
 
-/** Options of {@link ContextCancelation}. */
-export interface ContextCancelationOptions {
-  /** Why the event is dropped. Becomes part of the error message. */
-  reason?: string
-  /** A label that you choose. */
-  type?: string
-  /** Has no effect: a dropped event is not retried. It exists for plugins that were written for other SDKs. */
-  retry?: boolean
-}
-
 /**
  * Thrown by a `before` plugin to drop the event, which then fails with the code `plugin`. `ctx.cancel()` throws it.
  *
  * @example
- * throw new ContextCancelation({ reason: 'no consent' })
+ * throw new ContextCancelation('no consent')
  */
 export class ContextCancelation extends Error {
   /** Always `ContextCancelation`. */
   override readonly name = 'ContextCancelation'
-  /** Why the event is dropped. */
-  readonly reason: string
-  /** A label that the plugin chooses. Default: `plugin Error`. */
-  readonly type: string
-  /** Has no effect. Default: false. */
-  readonly retry: boolean
 
-  /**
-   * Makes an error for a handler of a plugin to throw.
-   *
-   * @param options The reason, or an object with the reason and other options.
-   */
-  constructor(options: string | ContextCancelationOptions = {}, errorOptions?: { cause?: unknown }) {
-    const { reason, type, retry } = typeof options === 'string' ? { reason: options } : (options ?? {})
-    const text = typeof reason === 'string' ? reason : 'cancelled'
-    super(text, errorOptions)
-    this.reason = text
-    this.type = typeof type === 'string' ? type : 'plugin Error'
-    this.retry = retry === true
+  /** @param reason Why the event is dropped: the message of this error. */
+  constructor(reason = 'cancelled', options?: { cause?: unknown }) {
+    super(reason, options)
   }
 }

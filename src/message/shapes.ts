@@ -60,36 +60,6 @@ export interface PageContext extends JSONObject {
   url?: string | undefined
 }
 
-/** The source that referred the user to the website or app. */
-export interface Referrer extends JSONObject {
-  /** Id of the referrer. */
-  id?: string | undefined
-  /** Link that was followed. */
-  link?: string | undefined
-  /** Name of the referrer. */
-  name?: string | undefined
-  /** Type of the referrer. */
-  type?: string | undefined
-  /** URL of the referrer. */
-  url?: string | undefined
-}
-
-/** Where the user is. */
-export interface Location extends JSONObject {
-  /** City, for example `San Francisco`. */
-  city?: string | undefined
-  /** Country, for example `United States`. */
-  country?: string | undefined
-  /** Degrees north. */
-  latitude?: string | number | undefined
-  /** Degrees east. */
-  longitude?: string | number | undefined
-  /** Region or state. */
-  region?: string | undefined
-  /** Speed at which the user moves. */
-  speed?: number | undefined
-}
-
 /** Facts about the message. These keys are standard; you may add others. */
 export interface ExtraContext extends JSONObject {
   /** Whether the user was active; `false`, for example, for a change of traits in the background. */
@@ -106,12 +76,12 @@ export interface ExtraContext extends JSONObject {
   library?: { name: string; version: string } | undefined
   /** Locale, for example `en-US`. */
   locale?: string | undefined
-  /** Where the user is. */
-  location?: Location | undefined
+  /** Where the user is, for example `{ city, country }`. */
+  location?: JSONObject | undefined
   /** The web page that was open. */
   page?: PageContext | undefined
-  /** The source that referred the user. */
-  referrer?: Referrer | undefined
+  /** The source that referred the user, for example `{ name, url }`. */
+  referrer?: JSONObject | undefined
   /** Time zone, for example `Europe/Zurich`. */
   timezone?: string | undefined
   /** Traits of the user, for destinations that need them with every event. */
@@ -120,38 +90,10 @@ export interface ExtraContext extends JSONObject {
   userAgent?: string | undefined
 }
 
-/** A postal address. */
-export interface Address extends JSONObject {
-  /** City. */
-  city?: string | null | undefined
-  /** Country. */
-  country?: string | null | undefined
-  /** Postal code. */
-  postalCode?: string | null | undefined
-  /** State or region. */
-  state?: string | null | undefined
-  /** Street and number. */
-  street?: string | null | undefined
-}
-
-/** The company of a user. */
-export interface Company extends JSONObject {
-  /** Number of employees. */
-  employee_count?: number | null | undefined
-  /** Your id for the company. */
-  id?: string | number | null | undefined
-  /** Industry. */
-  industry?: string | null | undefined
-  /** Name of the company. */
-  name?: string | null | undefined
-  /** Plan that the company has bought. */
-  plan?: string | null | undefined
-}
-
 /** Traits that users and groups share. `null` clears a trait. */
 export interface CommonTraits extends JSONObject {
-  /** Postal address. */
-  address?: Address | null | undefined
+  /** Postal address, for example `{ city, country, postalCode, state, street }`. */
+  address?: JSONObject | null | undefined
   /** URL of an image. */
   avatar?: string | null | undefined
   /** When the account was created. */
@@ -180,8 +122,8 @@ export interface UserTraits extends CommonTraits {
   age?: number | null | undefined
   /** Birthday. */
   birthday?: Timestamp | null | undefined
-  /** Company that the user works for. */
-  company?: Company | null | undefined
+  /** Company that the user works for, for example `{ id, name, plan }`. */
+  company?: JSONObject | null | undefined
   /** First name. */
   firstName?: string | null | undefined
   /** Gender. */

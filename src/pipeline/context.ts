@@ -1,6 +1,6 @@
 import { dset } from 'dset'
 import { describeCause } from '../errors/cause.ts'
-import { ContextCancelation, type ContextCancelationOptions, type DeliveryError } from '../errors/errors.ts'
+import { ContextCancelation, type DeliveryError } from '../errors/errors.ts'
 import { describe } from '../message/describe.ts'
 import type { ContextEvent, ContextInput, Kind, Message } from '../message/types.ts'
 import { type Clock, systemClock } from '../runtime/clock.ts'
@@ -155,13 +155,13 @@ export class Context {
   /**
    * Drops the event when called in a `before` plugin: the event fails with the code `plugin`.
    *
-   * @param reason A string, an error, or the options of `ContextCancelation`: the reason becomes part of the error message.
+   * @param reason A string or an error: becomes part of the error message.
    * @throws ContextCancelation always.
    */
-  cancel(reason?: unknown): never {
+  cancel(reason?: string | Error): never {
     if (reason instanceof ContextCancelation) throw reason
     if (reason instanceof Error) throw new ContextCancelation(reason.message, { cause: reason })
-    throw new ContextCancelation(reason as string | ContextCancelationOptions, { cause: reason })
+    throw new ContextCancelation(typeof reason === 'string' ? reason : undefined)
   }
 
   /** Adds a note to the event. */
