@@ -63,7 +63,6 @@ function factsOf(name, rule) {
 /** Limits that no setting changes: what they limit, where they are declared, and how their value is written. */
 const LIMITS = [
   ['time for each handler, `load` and `unload` of a plugin', 'PLUGIN_TIMEOUT_MS', seconds],
-  ['time for the schema of a tracking plan', 'SCHEMA_TIMEOUT_MS', seconds],
   ['wait between two retries', 'MAX_BACKOFF_MS', seconds],
   ['wait that a response can ask for', 'MAX_WAIT_MS', seconds],
   ['bytes that are read of a response', 'MAX_RESPONSE_BYTES', grouped],
