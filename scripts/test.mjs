@@ -97,7 +97,7 @@ const STEPS = {
     isParallel: true,
     inRest: true,
   },
-  site: { command: vitest('site'), reports: true, isParallel: true, inFull: true },
+  site: { command: vitest('site'), reports: true, isParallel: true, inFull: true, inNight: true },
   package: { command: vitest('package'), reports: true, isParallel: true, inRest: true },
   runtimes: {
     command: vitest('runtimes', 'serverless'),

@@ -6,7 +6,6 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { runNode } from '../examples/run-node.ts'
 import type { Loopback } from '../support/loopback.ts'
 import { startService } from '../support/service.ts'
-import { compileSnippets } from './compile-snippets.ts'
 import { createProject, type Project, REPOSITORY } from './project.ts'
 
 type Fields = Record<string, unknown>
@@ -244,12 +243,5 @@ describe('the program of docs/migration/posthog-node.md', () => {
     const expected = theirs.map((event) => asMessage(event as unknown as PostHogEvent))
     expect(sorted(ours)).toMatchObject(sorted(expected))
     expect(ours).toHaveLength(6)
-  })
-
-  test('compiles in strict TypeScript, before and after', async () => {
-    const complaints = await compileSnippets(project, 'posthog', '', { ...(await programs()) }, ['node'])
-
-    expect(Object.keys(complaints)).toEqual(['before', 'after'])
-    expect(Object.values(complaints).join('')).toBe('')
   })
 })

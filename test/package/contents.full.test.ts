@@ -46,21 +46,29 @@ test('S40: the tarball holds these files and no others', () => {
   )
 })
 
-test.each(['index', ...ENTRIES])('%s exports the same to ES modules and to CommonJS', async (name) => {
-  const specifier = name === 'index' ? 'trackpost' : `trackpost/${name}`
-  const text = `import * as esm from '${specifier}'
-    import { createRequire } from 'node:module'
-    const cjs = createRequire(import.meta.url)('${specifier}')
+test('each entry point exports the same to ES modules and to CommonJS', async () => {
+  const text = `import { createRequire } from 'node:module'
+    const require = createRequire(import.meta.url)
     const kinds = (module) => Object.entries(module).map(([name, value]) => [name, typeof value]).sort()
-    console.log(JSON.stringify([kinds(esm), kinds(cjs)]))`
+    const both = async (name) => [name, kinds(await import(name)), kinds(require(name))]
+    console.log(JSON.stringify(await Promise.all(process.argv.slice(2).map(both))))`
+  const names = ['trackpost', ...ENTRIES.map((name) => `trackpost/${name}`)]
 
-  const { output } = await run(process.execPath, [await project.write(`${name}.mjs`, text)], project.folder)
+  const { output } = await run(
+    process.execPath,
+    [await project.write('kinds.mjs', text), ...names],
+    project.folder,
+  )
 
-  const [esm, cjs] = JSON.parse(output) as [string[][], string[][]]
-  expect(cjs).toEqual(esm)
-  const types = await readFile(join(project.folder, `node_modules/trackpost/dist/${name}.d.ts`), 'utf8')
-  expect(types.includes(' as default ')).toBe(esm.some(([one]) => one === 'default'))
-  expect(esm.length).toBeGreaterThan(0)
+  const found = JSON.parse(output) as [name: string, esm: string[][], cjs: string[][]][]
+  expect(found.map(([name]) => name)).toEqual(names)
+  for (const [name, esm, cjs] of found) {
+    expect(cjs, name).toEqual(esm)
+    expect(esm.length, name).toBeGreaterThan(0)
+    const file = name === 'trackpost' ? 'index' : name.slice('trackpost/'.length)
+    const types = await readFile(join(project.folder, `node_modules/trackpost/dist/${file}.d.ts`), 'utf8')
+    expect(types.includes(' as default '), name).toBe(esm.some(([one]) => one === 'default'))
+  }
 })
 
 test('the classes that users compare with `instanceof` exist once, whichever entry points a program loads', async () => {

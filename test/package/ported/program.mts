@@ -1,5 +1,5 @@
 // A program as users of @segment/analytics-node write it: a shop with orders, a nightly import and a shutdown.
-// types.test.ts compiles it unchanged, and again with another package in the import.
+// public-types.full.test.ts compiles it with another package in the import, and ported.night.test.ts runs it with both.
 import {
   type AliasParams,
   Analytics,
