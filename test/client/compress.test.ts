@@ -79,15 +79,6 @@ describe('compressed requests', () => {
     },
   )
 
-  test('go as bytes through a global fetch that was replaced', async () => {
-    const { fetch } = globalThis
-    vi.stubGlobal('fetch', (...given: Parameters<typeof fetch>) => fetch(...given))
-
-    expect(await trackAll(open(), 20)).toEqual(all(20, 'delivered'))
-
-    expect(received.every(isCompressed)).toBe(true)
-  })
-
   test('are off by default', async () => {
     const gzip = vi.spyOn(zlib, 'gzip')
 

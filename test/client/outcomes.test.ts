@@ -281,28 +281,6 @@ describe('the asynchronous context', () => {
 
     expect(seen).toEqual(['ada', 'zoë'])
   })
-
-  test('of the HTTP client and of listeners is that of the code that created the client, not that of a call', async () => {
-    const storage = new AsyncLocalStorage<string>()
-    const seen: unknown[] = []
-    const { analytics, clock } = storage.run('the start', () => {
-      const created = createAnalytics({ flushAt: 1 }, [
-        () => {
-          seen.push(['request', storage.getStore()])
-          return Promise.resolve({ status: seen.length < 3 ? 503 : 200, statusText: '' })
-        },
-      ])
-      created.analytics.on('track', () => seen.push(['listener', storage.getStore()]))
-      return created
-    })
-
-    storage.run('a request', () => trackPurchases(analytics, 1))
-    const flushed = storage.run('another request', () => analytics.flush())
-    await clock.advance(60_000)
-    await flushed
-
-    expect(seen).toEqual([...Array(3).fill(['request', 'the start']), ['listener', 'the start']])
-  })
 })
 
 describe('node:events', () => {

@@ -65,10 +65,6 @@ describe('options', () => {
     },
   )
 
-  test.each([undefined, null, false])('errorHandler %s means none', (errorHandler) => {
-    expect(new Analytics('wk', { errorHandler } as never).errorHandler).toBeUndefined()
-  })
-
   test.each([Analytics, RudderAnalytics])('%o with a string in the place of the options throws', (Client) => {
     expect(() => new Client('wk', 'https://plane.example' as never)).toThrow(
       expect.objectContaining({
@@ -107,21 +103,6 @@ describe('options', () => {
 })
 
 describe('calls', () => {
-  test('the first event is sent at once; later ones wait for flushAt', async () => {
-    const { batches, httpClient } = setUp()
-    const analytics = new Analytics('wk', { httpClient, flushAt: 3 })
-    const first = new Promise((resolve) => analytics.track({ userId: 'u', event: 'first' }, resolve))
-    expect(analytics.flushed).toBe(true)
-    await first
-
-    analytics.track({ userId: 'u', event: 'second' })
-    await new Promise(setImmediate)
-    expect(batches().map((batch) => batch.length)).toEqual([1])
-    await analytics.flush()
-
-    expect(batches().map((batch) => batch.length)).toEqual([1, 1])
-  })
-
   test('an invalid call throws, sends nothing, and does not delay a flush', async () => {
     const { requests, httpClient } = setUp()
     const analytics = new Analytics('wk', { httpClient })
@@ -165,21 +146,6 @@ describe('failures', () => {
       response: { status: 402, data: 'no' },
       cause: { status: 402 },
     })
-  })
-
-  test('errorHandler is called once for a batch, with an error like those of axios, and flush resolves', async () => {
-    const { httpClient } = setUp(402)
-    const errors: Error[] = []
-    const analytics = new Analytics('wk', { httpClient, errorHandler: (error) => errors.push(error) })
-    analytics.flushed = true
-    const told: (Error | undefined)[] = []
-    for (const event of ['A', 'B', 'C']) analytics.track({ userId: 'u', event }, (error) => told.push(error))
-
-    const data = await analytics.flush()
-
-    expect(errors.map(({ message }) => message)).toEqual(['Request failed with status code 402'])
-    expect(new Set(told)).toEqual(new Set(errors))
-    expect(data?.batch.map(({ event }) => event)).toEqual(['A', 'B', 'C'])
   })
 
   describe('a lost event', () => {
@@ -229,25 +195,6 @@ describe('failures', () => {
     expect(warnings).toEqual([new Error('kaputt'), new Error('kaputt')])
     expect(warned).toEqual([expect.stringContaining('a callback of flush threw')])
   })
-})
-
-test('a callback that rejects is called once, and an errorHandler may reject', async () => {
-  const errorHandler = async (): Promise<void> => {
-    throw new Error('of the errorHandler')
-  }
-  const analytics = new Analytics('wk', { errorHandler, httpClient: setUp(402).httpClient })
-  let calls = 0
-  const callback = async (): Promise<void> => {
-    calls++
-    throw new Error('of the callback')
-  }
-
-  analytics.track({ userId: 'u', event: 'E' }, callback)
-  analytics.track({ userId: 'u', event: 'E' })
-  await analytics.flush()
-  await new Promise((resolve) => setImmediate(resolve))
-
-  expect(calls).toBe(1)
 })
 
 test('the error is frozen, since all events of a failed request share it, and its name is literal', async () => {

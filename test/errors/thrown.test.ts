@@ -45,11 +45,6 @@ describe('what user code threw', () => {
     expect(describeThrown(error, redact)).toBe('refused: [redacted]')
   })
 
-  test('without a function that redacts, only the place is told', () => {
-    expect(describeThrown(withStack('    at /app/shop.js:12:7'))).toBe('at /app/shop.js:12:7')
-    expect(describeThrown(withStack())).toBe('')
-  })
-
   const throwing = {
     get stack() {
       throw new Error('non')

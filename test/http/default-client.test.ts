@@ -1,5 +1,5 @@
 import http from 'node:http'
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { Agent, type Dispatcher, MockAgent, ProxyAgent } from 'undici'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { Analytics } from '../../src/analytics.ts'
@@ -293,35 +293,6 @@ describe('a connection that is refused', () => {
   })
 })
 
-test('F21: a 100 Continue that was not asked for does not count as the response', async () => {
-  const server: Server = createServer((socket) => {
-    socket.on('error', () => {})
-    socket.on('data', (chunk) => {
-      if (!String(chunk).endsWith('{}')) return
-      socket.end('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}')
-    })
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  open.push(() => server.close())
-  const address = server.address() as AddressInfo
-
-  const response = await defaultClient().makeRequest(request(`http://127.0.0.1:${address.port}/v1/batch`))
-
-  expect(response.status).toBe(200)
-  expect(await response.text?.()).toBe('{}')
-})
-
-test('a response that switches the protocol (101) makes the request reject', async () => {
-  const server = await listen(() => {})
-  open.push(() => server.close())
-  server.server.on('upgrade', (_request, socket) => socket.destroy())
-  server.server.on('request', ({ socket }) => {
-    socket.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: none\r\n\r\n')
-  })
-
-  await expect(new NodeHTTPClient().makeRequest(request(server.url))).rejects.toThrow()
-})
-
 /** Returns a function that lists the connections of node:http that are idle now or were idle at an earlier call. */
 function watchConnections(): () => readonly Socket[] {
   const agents = new Set<http.Agent>()
@@ -361,35 +332,4 @@ test('a client that is closed while it is idle leaves no connection open', async
   await analytics.closeAndFlush()
 
   expect(connections().map(({ destroyed }) => destroyed)).toEqual([true])
-})
-
-test('the connections of a shared client are closed when its owner closes them', async () => {
-  const { url } = await serve()
-  const connections = watchConnections()
-  const httpClient = new NodeHTTPClient()
-  const analytics = new Analytics({ writeKey: 'wk', host: url, httpClient })
-  analytics.track({ userId: 'u', event: 'Commande passée' })
-  await analytics.flush()
-  await vi.waitUntil(() => connections().length === 1)
-  await analytics.closeAndFlush()
-  const [kept] = connections()
-  expect(kept?.destroyed).toBe(false)
-
-  httpClient.close()
-
-  expect(kept?.destroyed).toBe(true)
-  const response = await httpClient.makeRequest(request(url))
-  expect(await response.text?.()).toBe('{}')
-  httpClient.close()
-})
-
-test('a request that is aborted before node:http was loaded rejects', async () => {
-  vi.spyOn(process, 'getBuiltinModule').mockReturnValue(undefined)
-  const client = new NodeHTTPClient()
-  const abortion = new AbortController()
-
-  const response = client.makeRequest({ ...request('http://127.0.0.1:9/'), signal: abortion.signal })
-  abortion.abort(new Error('the client was closed'))
-
-  await expect(response).rejects.toThrow('aborted')
 })

@@ -50,17 +50,6 @@ describe('a stored message', () => {
     )
   })
 
-  test('has no place after its release, and a second release changes nothing', () => {
-    const store = new SlabStore()
-    const [first, second] = storeAll([{ n: 1 }, { n: 2 }], store) as unknown as [Stored, Stored]
-
-    store.release(first.stored)
-    store.release(first.stored)
-    const [third] = storeAll([{ n: 3 }], store) as unknown as [Stored]
-
-    expect([first, second, third].map((entry) => textOf(store, entry))).toEqual(['', '{"n":2}', '{"n":3}'])
-  })
-
   test.each(['x', 'é', '€', '🍰'])('may be larger than a slab, in %s', (unit) => {
     const store = new SlabStore()
 
@@ -85,42 +74,6 @@ test.each([4_094, 4_095, 4_096, 4_097])(
 )
 
 describe('the memory of the store', () => {
-  test('does not grow with messages that are refused one after the other', () => {
-    const store = new SlabStore()
-    const [waiting] = storeAll([{ event: 'waits' }], store) as unknown as [Stored]
-    const slabs = new Set<unknown>()
-
-    for (let count = 0; count < 1_000; count++) {
-      const [refused] = storeAll([messageOf(1_000)], store) as unknown as [Stored]
-      slabs.add(placeOf(refused).slab)
-      store.release(refused.stored)
-    }
-
-    expect(slabs.size).toBe(2)
-    expect(textOf(store, waiting)).toBe('{"event":"waits"}')
-  })
-
-  test('uses the same place for one message after the other', () => {
-    const store = new SlabStore()
-    const places = new Set<string>()
-    const slabs = new Set<unknown>()
-
-    for (let count = 0; count < 1_000; count++) {
-      const [one] = storeAll([messageOf(1_000)], store) as unknown as [Stored]
-      places.add(String(placeOf(one).start))
-      slabs.add(placeOf(one).slab)
-      store.release(one.stored)
-    }
-
-    expect([places.size, slabs.size]).toEqual([1, 1])
-  })
-
-  test('is a few kilobytes for a few events', () => {
-    const entries = storeAll(new Array(3).fill(messageOf(900)))
-
-    expect(entries.map((entry) => placeOf(entry).slab?.bytes.length)).toEqual([4_096, 4_096, 4_096])
-  })
-
   test('is used again after a burst', () => {
     const store = new SlabStore()
     const burst = (): Set<unknown> => {

@@ -122,7 +122,7 @@ const ACCEPTED_NAMES = {
     compat.flush((err, data) => console.log(err.message, data.batch.length))
     compat.track({ userId: 'u', event: 'e' }, (err) => { if (err) console.log(err.message) })
     compat.identify({ userId: 'u' }, callback).page({ userId: 'u' }, () => {})
-    const options: ConstructorParameters<typeof CompatAnalytics>[1] = { flushAt: 1, timeout: '10s', flushed: true }
+    const options: ConstructorParameters<typeof CompatAnalytics>[1] = { flushAt: 1, timeout: 10_000, flushed: true }
     const message: Parameters<CompatAnalytics['track']>[0] = { userId: 1, event: 'e', properties: null, context: facts() }
     class Shop extends CompatAnalytics { constructor() { super('k', options) } }
     new Shop().track(message).group({ userId: 'u', groupId: 4, traits: facts() })
@@ -268,7 +268,7 @@ const REFUSED_PLAN: Record<string, string> = {
   'a schema of text': `trackingPlan({ a: z.string() })`,
   'a value that is not a schema': `trackingPlan({ a: { parse: () => ({}) } })`,
   'another choice': `trackingPlan({}, { onViolation: 'warn' })`,
-  'a sample without a rate': `sample({ by: 'user' })`,
+  'a sample without a rate': `sample({ by: ({ groupId }) => groupId })`,
 }
 
 const HEADER = `import { Analytics, Context, FetchHTTPClient, type FlushSummary, type HTTPResponse, type Plugin, type ScopedTracker, type Tracker } from 'trackpost'

@@ -54,24 +54,6 @@ describe('redaction by key', () => {
     })
   })
 
-  test('ignores the lastIndex of a regular expression', () => {
-    const pattern = /^pass/giy
-    pattern.lastIndex = 3
-
-    const result = properties(
-      { keys: [pattern] },
-      { password: 'a', Passphrase: 'b', compass: 'c', pass: 'd' },
-    )
-
-    expect(result).toEqual({
-      password: '[redacted]',
-      Passphrase: '[redacted]',
-      compass: 'c',
-      pass: '[redacted]',
-    })
-    expect(pattern.lastIndex).toBe(3)
-  })
-
   test('finds ids, but not the other fields of the protocol', () => {
     const keys = [
       'userId',
@@ -151,15 +133,6 @@ describe('redaction by pattern', () => {
       expect(pattern.lastIndex).toBe(2)
     },
   )
-
-  test('searches the text itself, not its lower-case form', () => {
-    const result = properties(
-      { patterns: ['a.b*(c)$&\\', 'ÅSTRÖM'] },
-      { x: 'A.B*(C)$&\\ aXb', y: 'Zoë Åström' },
-    )
-
-    expect(result).toEqual({ x: '[redacted] aXb', y: 'Zoë [redacted]' })
-  })
 
   test('replaces overlapping matches of two patterns as one, whatever their order', () => {
     const text = 'write to zoe42@example.com today'

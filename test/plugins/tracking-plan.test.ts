@@ -312,26 +312,6 @@ describe('a broken schema', () => {
       }
     },
   )
-
-  test('issues without text or path are reported with a default text or an empty path', async () => {
-    const issues = [
-      undefined,
-      5,
-      {},
-      { message: 5, path: 'x' },
-      { message: 'm', path: [Symbol('s'), {}, null, 0] },
-    ]
-    const { track, sent, warnings } = await setUp({ x: schemaOf(() => ({ issues })) })
-
-    track('x')
-    await sent()
-
-    const message = 'does not follow its schema'
-    expect(warnings[0]?.violations).toEqual([
-      ...Array(4).fill({ path: '', message }),
-      { path: 'Symbol(s).(undefined).(null).0', message: 'm' },
-    ])
-  })
 })
 
 test('errors that a tracking plan has not caused have no violations', () => {

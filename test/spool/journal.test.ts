@@ -8,7 +8,6 @@ import {
   rmSync,
   statSync,
   symlinkSync,
-  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -216,20 +215,6 @@ describe('an event that has its outcome', () => {
     first.end()
 
     expect(recover(machine.start()).ids).toEqual(idsOf(3_001, 3_002))
-  })
-
-  test('of an earlier process frees the file of that process', () => {
-    const machine = new Machine()
-    const first = machine.start()
-    append(first, messages(1, 2))
-    first.end()
-    const second = machine.start()
-
-    for (const record of recover(second).records) second.settled(record)
-
-    expect(machine.journals).toEqual([])
-    second.closeAtExit()
-    expect(recover(machine.start()).ids).toEqual([])
   })
 })
 
@@ -674,17 +659,6 @@ describe('F90: lines that cannot be read', () => {
     expect(machine.files).toEqual(before)
   })
 
-  test('a lock that is garbage decides by its time', () => {
-    const machine = leave(`${whole[0]}\n`)
-    const lock = join(machine.path, `${'0'.repeat(16)}.lock`)
-    writeFileSync(lock, 'garbage')
-    expect(recover(machine.start()).ids).toEqual([])
-    const seconds = machine.clock.now() / 1_000 - 91
-    utimesSync(lock, seconds, seconds)
-
-    expect(recover(machine.start()).ids).toEqual(['m-1'])
-  })
-
   test('a file that cannot be read now is told of once, and read later', async () => {
     const machine = leave(`${whole[0]}\n`)
     let isShort = true
@@ -742,16 +716,6 @@ describe('closing', () => {
 
     expect(machine.files).toEqual([expect.stringMatching(/\.jsonl$/)])
     expect(machine.clock.timerCount).toBe(0)
-    expect(recover(machine.start()).ids).toEqual(['m-1'])
-  })
-
-  test('an event that is settled after it changes nothing', () => {
-    const machine = new Machine()
-    const journal = machine.start()
-    const [record] = append(journal, messages(1, 1))
-    journal.closeAtExit()
-    journal.settled(record as JournalRecord)
-
     expect(recover(machine.start()).ids).toEqual(['m-1'])
   })
 })

@@ -247,41 +247,6 @@ test('the learnt limit is shared: after a 413 to one request, the others send le
   expect(service.sizes).toEqual([8, 4, 4, 2, 2, 2, 2, 2, 2, 2, 2])
 })
 
-test('the gate is shared: while the service has asked for a wait, no request of another client goes out', async () => {
-  const { analyticsOf, service } = create()
-  service.status = () => 429
-  service.retryAfter = '3'
-  const first = outcomeOf(analyticsOf(new Context()))
-  await vi.advanceTimersByTimeAsync(0)
-  service.status = () => 200
-  service.retryAfter = undefined
-  const second = outcomeOf(analyticsOf(new Context()))
-
-  await vi.advanceTimersByTimeAsync(2_999)
-  expect(service.sizes).toHaveLength(1)
-  await vi.advanceTimersByTimeAsync(1_000)
-
-  expect(await Promise.all([first, second])).toEqual(['delivered', 'delivered'])
-  expect(service.sizes).toHaveLength(3)
-})
-
-test('once a client has found the service up, the gate is open for all', async () => {
-  const { analyticsOf, service } = create()
-  service.status = () => 503
-  const first = outcomeOf(analyticsOf(new Context()))
-  await vi.advanceTimersByTimeAsync(10_000)
-  await first
-  service.status = () => 200
-  const second = outcomeOf(analyticsOf(new Context()))
-  await vi.advanceTimersByTimeAsync(8_000)
-  expect(await second).toBe('delivered')
-
-  const third = outcomeOf(analyticsOf(new Context()))
-  await vi.advanceTimersByTimeAsync(0)
-
-  expect(await third).toBe('delivered')
-})
-
 test('after an accepted request of any client, a refusal of the credentials is an outage, not a wrong setting', async () => {
   const { analyticsOf, service } = create()
   const first = outcomeOf(analyticsOf(new Context()))

@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -96,50 +96,20 @@ export async function startNats(...args: string[]): Promise<NatsServer> {
   return server
 }
 
-/** Others connect to it at its route. */
-type NatsClusterServer = { name: string; port: number; route: string; kill(): Promise<void> }
-
-/** The other servers know the address of the first one, and find each other through it, maybe later. */
-export async function startNatsCluster(size: number): Promise<NatsClusterServer[]> {
-  const servers: NatsClusterServer[] = []
-  for (let number = 1; number <= size; number++) {
-    const name = `n${number}`
-    const folder = mkdtempSync(join(tmpdir(), 'trackpost-nats-'))
-    const listen = `-a 127.0.0.1 -p -1 -n ${name} -js -sd ${folder} --ports_file_dir ${folder}`.split(' ')
-    // Without a route, the first server would not start as a part of a cluster. Nothing listens at this address.
-    const route = servers[0]?.route ?? 'nats-route://127.0.0.1:1'
-    const cluster = ['--cluster_name', 'three', '--cluster', 'nats://127.0.0.1:-1', '--routes', route]
-    const child = spawn(natsProgram as string, [...listen, ...cluster], { stdio: 'ignore' })
-    const kill = async () => {
-      if (child.exitCode !== null || child.signalCode !== null) return
-      const exited = once(child, 'exit')
-      child.kill('SIGKILL')
-      await exited
-    }
-    onTestFinished(async () => {
-      await kill()
-      rmSync(folder, { recursive: true, force: true })
-    })
-    const ports = await portsOf(folder, child)
-    const port = Number(new URL(ports.nats[0] ?? '').port)
-    servers.push({ name, port, route: ports.cluster[0] ?? '', kill })
-  }
-  return servers
+/** `size` servers named n1, n2, ..., which know the addresses of each other. */
+export async function startNatsCluster(size: number): Promise<NatsServer[]> {
+  const held = await Promise.all(Array.from({ length: size }, () => holdPort()))
+  onTestFinished(() => {
+    for (const one of held) one.release()
+  })
+  const routes = held.map(({ port }) => `nats://127.0.0.1:${port}`)
+  const start = (route: string, index: number) =>
+    startNats(
+      ...['-n', `n${index + 1}`, '--cluster_name', 'three', '--cluster', route, '--routes', routes.join()],
+    )
+  return Promise.all(routes.map(start))
 }
 
 function versionOf(program: string): string {
   return /v([\d.]+)/.exec(execFileSync(program, ['--version'], { encoding: 'utf8' }))?.[1] ?? ''
-}
-
-async function portsOf(folder: string, child: ChildProcess): Promise<{ nats: string[]; cluster: string[] }> {
-  for (;;) {
-    const file = readdirSync(folder).find((name) => name.endsWith('.ports'))
-    try {
-      if (file !== undefined) return JSON.parse(readFileSync(join(folder, file), 'utf8'))
-    } catch {
-      // The file is being written.
-    }
-    if (child.exitCode !== null) throw new Error('nats-server has ended')
-    await nextTurn()
-  }
 }
