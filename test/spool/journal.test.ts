@@ -374,6 +374,24 @@ describe('F91: a disk that fails', () => {
     expect(machine.warnings).toHaveLength(1)
   })
 
+  test('after a part of the messages keeps this part', () => {
+    const machine = new Machine()
+    let files = 0
+    const journal = machine.start({
+      openSync: ((path: string, ...rest: [number, number]) => {
+        if (path.endsWith('.jsonl') && ++files > 2) throw failure('ENOSPC')
+        return nodeFiles.openSync(path, ...rest)
+      }) as Files['openSync'],
+    })
+
+    const records = journal.append(messages(1, 2_500))
+
+    expect(records.filter((record) => record?.isKept === true)).toHaveLength(2_000)
+    expect(records.slice(2_000)).toEqual(new Array(500).fill(undefined))
+    journal.end()
+    expect(recover(machine.start()).ids).toEqual(idsOf(1, 2_000))
+  })
+
   test('on which not even a lock can be written is read, and its files are taken over', () => {
     const machine = new Machine()
     const first = machine.start()

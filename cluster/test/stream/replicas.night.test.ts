@@ -1,4 +1,4 @@
-import { onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { StreamConnection } from '../../src/stream/connection.ts'
 import { natsTest, startNatsCluster } from '../support/nats.ts'
 import { attached, numbered, publish, startWorker, until } from '../support/stream.ts'
@@ -38,8 +38,16 @@ natsTest(
       )
 
     down.memory.isDown = false
-    for (const { memory } of [up, down]) {
-      await until(() => new Set(memory.written).size === 200)
+    const { last_seq: last } = (await info()).state
+    for (const [name, { memory }] of Object.entries({ up, down })) {
+      // Not until all 200 are written: events that a server has forgotten are never written.
+      await until(async () => {
+        const consumer = await stream.manager.consumers.info('trackpost', name).catch(() => undefined)
+        return consumer?.ack_floor.stream_seq === last
+      })
+      const written = new Set(memory.written)
+      const lost = numbered(200).filter(({ messageId }) => !written.has(String(messageId)))
+      expect([name, lost.map(({ messageId }) => messageId)]).toEqual([name, []])
     }
   },
 )
