@@ -6,12 +6,11 @@ import type { Clock } from '../runtime/clock.ts'
 import type { ResolvedSettings } from '../settings/resolve.ts'
 
 /**
- * Why there is no access token, in the words for responses: a token request that failed counts as if the request that needs the
- * token had been answered so. @see docs/spec.md, section 8
+ * A token request that failed counts as if the request that needs the token had been answered so.
+ * @see docs/spec.md, section 8
  */
 export interface TokenFailure {
   readonly word: 'failed' | 'limited' | 'settings'
-  /** Contains no secret. */
   readonly error: DeliveryError
   /** The wait that the token server has asked for, or until a token may be requested again. */
   readonly waitMs: number | undefined
@@ -21,13 +20,8 @@ export interface TokenFailure {
 export interface Authorization {
   /** The header, at once if there is a valid token. All who ask while a token is being fetched get the same promise. */
   authorization(): string | TokenFailure | Promise<string | TokenFailure>
-  /**
-   * The API answered 401 or 511 to this header.
-   *
-   * @returns Whether to send again with what {@link Authorization.authorization} returns next.
-   */
+  /** The API answered 401 or 511 to this header. Returns whether to send again with a new one. */
   renew(authorization: string): boolean
-  /** The API accepted this header. */
   accepted(authorization: string): void
   /** Ends a token request in flight, as failed. */
   abort(): void
@@ -35,7 +29,7 @@ export interface Authorization {
   close(): void
 }
 
-/** An access token. Times are on the monotonic clock. */
+/** Times are on the monotonic clock. */
 export interface Token {
   readonly authorization: string
   /** When its request began. */
@@ -44,12 +38,10 @@ export interface Token {
   isAccepted: boolean
 }
 
-/**
- * What the clients of one `perRequest` share: plain data, because on Cloudflare Workers, promises and timers belong to one request.
- */
+/** Plain data, because on Cloudflare Workers, promises and timers belong to one request. */
 export interface TokenState {
   token: Token | undefined
-  /** When the last token requests began, on the monotonic clock. */
+  /** Of the last token requests. */
   readonly startedMs: number[]
   /** No token is requested before this time on the monotonic clock. */
   notBeforeMs: number
@@ -60,9 +52,8 @@ export interface TokenState {
 }
 
 /**
- * Makes the credentials of a client: a header that never changes, or access tokens.
- *
  * @param client For token requests, unless the OAuth settings have an `httpClient` of their own.
+ * @returns A header that never changes, or access tokens.
  */
 export function createAuthorization(
   settings: ResolvedSettings,

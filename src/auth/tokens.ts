@@ -20,14 +20,14 @@ import type { Authorization, Token, TokenFailure, TokenState } from './authoriza
 export interface TokensOptions {
   readonly settings: ResolvedOAuthSettings
   readonly client: HTTPClient
-  /** Time limit for signing and the HTTP request together. */
+  /** For signing and the HTTP request together. */
   readonly timeoutMs: number
   readonly userAgent: string
   readonly clock: Clock
   readonly known: TokenState
 }
 
-/** At most so many token requests begin in a minute. */
+/** In a minute. */
 const MAX_REQUESTS = 15
 const MINUTE_MS = 60_000
 /** After a token has come, the next one is requested this much later: a minute has 15 of them, even if tokens expire at once. */
@@ -38,17 +38,14 @@ const MAX_PACE_MS = 1_000
 const MARGIN_MS = 10_000
 /** If tokens are refused that were never accepted, one is replaced at most this often: another would be refused too. */
 const RENEWAL_MS = 30_000
-/**
- * A smaller difference between the clocks may come from a slow network. Assertions are backdated by as much: a server whose clock is
- * slow would reject one from the future.
- */
+/** A smaller difference may come from a slow network. Assertions are backdated by as much, for a server whose clock is slow. */
 const TOLERANCE_MS = 5_000
-/** Used when the response does not contain `expires_in`. */
+/** Without `expires_in`. */
 const DEFAULT_LIFETIME_MS = 300_000
-/** An assertion is valid for this long: the service accepts at most 60 s. */
+/** The service accepts at most 60 s. */
 const ASSERTION_S = 60
 
-/** What a token request came to. `dateMs` is the server's time, if it has refused the request. */
+/** `dateMs` is the time of the server that has refused the request. */
 type Answer = Token | { readonly failure: TokenFailure; readonly dateMs?: number | undefined }
 
 /** One fetch of a token, of one or two requests. */
@@ -57,12 +54,7 @@ interface Fetch {
   cancel(reason: Error): void
 }
 
-/**
- * Fetches a token when somebody needs one, and keeps it until it expires. This module and its dependency jose are loaded only
- * with `oauthSettings`.
- *
- * @see docs/spec.md, section 4; RFC 6749, section 4.4; RFC 6750, section 2.1; RFC 7523, section 2.2
- */
+/** @see docs/spec.md, section 4; RFC 6749, section 4.4; RFC 6750, section 2.1; RFC 7523, section 2.2 */
 export class Tokens implements Authorization {
   readonly #options: TokensOptions
   readonly #signer: Signer | LocalKey
@@ -96,7 +88,6 @@ export class Tokens implements Authorization {
   renew(authorization: string): boolean {
     const known = this.#known
     const { token } = known
-    // There is a newer token, or it is being fetched.
     if (token?.authorization !== authorization) return true
     const isNew = this.#options.clock.monotonic() < token.startedMs + RENEWAL_MS
     if (!token.isAccepted && known.isRenewed && isNew) return false
@@ -134,7 +125,7 @@ export class Tokens implements Authorization {
     return token.authorization
   }
 
-  /** How long no token may be requested, in milliseconds. */
+  /** Time for which no token may be requested. */
   #paceMs(): number {
     const { startedMs, notBeforeMs } = this.#known
     const [first = 0] = startedMs
@@ -264,7 +255,6 @@ export class Tokens implements Authorization {
   }
 }
 
-/** The fields of a JSON object; none for other text. */
 function fieldsOf(text: string): Record<string, unknown> {
   try {
     return { ...JSON.parse(text) }
@@ -295,7 +285,6 @@ function printable(text: string): string {
   return shown.trimEnd()
 }
 
-/** A private key in this process, imported with the first assertion. */
 type LocalKey = ReturnType<typeof localKey>
 
 export function localKey({ pem }: PrivateKey) {
@@ -315,10 +304,8 @@ export function localKey({ pem }: PrivateKey) {
 }
 
 /**
- * Returns a signed assertion in the compact form of a JWS.
+ * The compact form of a JWS. `nowMs` is the time of the token server.
  *
- * @param settings `keyId` is used unless the signer has one of its own.
- * @param nowMs The token server's time in milliseconds since the epoch; a finite number.
  * @see RFC 7515, section 3.1; RFC 7523, section 3
  */
 export async function signAssertion(
@@ -342,7 +329,6 @@ export async function signAssertion(
   const header = { alg: signer.algorithm, typ: 'JWT', kid: signer.keyId ?? keyId }
   const signed = `${encode(JSON.stringify(header))}.${encode(payload)}`
   const signature: unknown = await signer.sign(bytes(signed))
-  // The token server would refuse anything else without a clear reason.
   if (ArrayBuffer.isView(signature)) return `${signed}.${encode(signature as Uint8Array)}`
   throw new TypeError('the signer did not return a Uint8Array')
 }

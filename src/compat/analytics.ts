@@ -61,7 +61,6 @@ export type CompatCallback = {
   call(error: Error, data: CompatData): unknown
 }['call']
 
-/** How callbacks are really called. */
 type Called = (error?: Error, data?: CompatData) => unknown
 
 interface Call {
@@ -70,17 +69,8 @@ interface Call {
 }
 
 /**
- * A client with the API of `analytics-node` 6, or of `@rudderstack/rudder-sdk-node` if `dataPlaneUrl` is given. The constructor
- * takes a key and options, calls return the client, and there are `flush(callback)` and `errorHandler`. Events are sent by an
- * `Analytics` client.
- *
- * The migration guides in the documentation list the differences.
- *
- * @example
- * import Analytics from 'trackpost/compat'
- * const analytics = new Analytics('WRITE_KEY', { flushAt: 20 })
- * analytics.identify({ userId: 'ada' }).track({ userId: 'ada', event: 'Signed Up' })
- * await analytics.flush()
+ * A client with the API of `analytics-node` 6, or of `@rudderstack/rudder-sdk-node` 3 if `dataPlaneUrl` is given. Its events are
+ * sent by an `Analytics` client. The migration guides list the differences.
  */
 export class CompatAnalytics {
   /** Whether events are sent. */
@@ -95,18 +85,12 @@ export class CompatAnalytics {
   readonly flushInterval: number
   /** The `errorHandler` of the options. */
   readonly errorHandler: ((error: Error) => unknown) | undefined
-  /**
-   * Whether the first event was sent. The first event is sent at once, without waiting for a batch, unless `flushed` was set
-   * to `true` before.
-   */
+  /** Whether the first event, which is not batched, was sent. Set it to `true` to batch that one too. */
   flushed = false
-  /**
-   * The `Analytics` client that sends the events. It has all features of Trackpost: `stats`, `status`, `on`, `register`,
-   * `closeAndFlush`.
-   */
+  /** The client that sends the events. */
   readonly client: Analytics
   readonly #calls = new Set<Call>()
-  /** The `CompatError` made for each `DeliveryError`: all events of a failed batch share one error. */
+  /** All events of a failed batch share one error. */
   readonly #errors = new WeakMap<DeliveryError, CompatError>()
   readonly #handled = new WeakSet<DeliveryError>()
 
@@ -172,9 +156,8 @@ export class CompatAnalytics {
    * Sends all waiting events, and resolves when every event accepted before this call has its outcome.
    *
    * @param callback Called with the first error of these events, if there is one, and with the events.
-   * @returns The events. The promise rejects with the first error, unless there is an `errorHandler`. With a `callback`, the
-   * rejection need not be handled. When there was nothing to send, the promise resolves to `undefined`, as in `analytics-node`,
-   * although the type does not say so.
+   * @returns The events; `undefined` when there was nothing to send. Rejects with the first error, unless there is an `errorHandler`; with
+   * a `callback`, the rejection need not be handled.
    */
   flush(callback?: CompatCallback): Promise<CompatData> {
     const flushed = this.#flush(callback)
@@ -245,13 +228,7 @@ export class CompatAnalytics {
   }
 }
 
-/**
- * A client with the API of `@rudderstack/rudder-sdk-node` 3: a {@link CompatAnalytics} with `dataPlaneUrl`.
- *
- * @example
- * import { RudderAnalytics } from 'trackpost/compat'
- * const analytics = new RudderAnalytics('WRITE_KEY', { dataPlaneUrl: 'https://example.dataplane.rudderstack.com' })
- */
+/** A client with the API of `@rudderstack/rudder-sdk-node` 3: a {@link CompatAnalytics} with `dataPlaneUrl`. */
 export class RudderAnalytics extends CompatAnalytics {
   /** Makes a client. Throws like the constructor of {@link CompatAnalytics}. */
   constructor(writeKey: string, options?: RudderOptions) {
@@ -272,7 +249,7 @@ function toParams(message: CompatMessage): CompatMessage {
   return { ...message, timestamp: message.originalTimestamp }
 }
 
-/** The fields that RudderStack's own library adds to each event. */
+/** As RudderStack's own library adds them. */
 const rudderFields: Plugin = {
   name: 'rudder-fields',
   type: 'before',

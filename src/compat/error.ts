@@ -1,9 +1,8 @@
 import type { DeliveryError } from '../errors/errors.ts'
 
 /**
- * Why an event was lost, with the properties that errors of the older libraries have. `cause` is the `DeliveryError`. If the
- * service responded, the message is the status text, or, with an `errorHandler` or without a status text, the message that
- * axios would give. Otherwise it is the message of `cause`.
+ * Why an event was lost, with the properties that errors of the older libraries have. `cause` is the `DeliveryError`. The message is
+ * the status text, with an `errorHandler` that of axios; without a response, it is the message of `cause`.
  */
 export class CompatError extends Error {
   /** The code of the network error, such as `ECONNREFUSED`; otherwise the code of the `DeliveryError`, such as `rejected`. */
@@ -11,11 +10,7 @@ export class CompatError extends Error {
   /** The response of the service; absent when there was none. `data` is the first 1,024 bytes of the body. */
   readonly response?: { readonly status: number; readonly statusText: string; readonly data: string }
 
-  /**
-   * Called by the client only.
-   *
-   * @param isAxios Whether to use the message of axios.
-   */
+  /** Called by the client only. */
   constructor(error: DeliveryError, isAxios: boolean) {
     const { status, response: data = '' } = error
     const statusText = status === undefined ? '' : statusTextOf(error.message)
@@ -32,7 +27,7 @@ export class CompatError extends Error {
   }
 }
 
-/** Reads the status text from a message such as `[503] Service Unavailable: a hint`. */
+/** From `[503] Service Unavailable: a hint`. */
 function statusTextOf(message: string): string {
   return /^\[\d+\] ([^:]*)/.exec(message)?.[1] ?? ''
 }

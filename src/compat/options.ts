@@ -34,12 +34,7 @@ export interface RudderOptions extends AnalyticsNodeOptions {
   logLevel?: string | undefined
 }
 
-/**
- * Older versions of RudderStack's library took the URL of the data plane as a string here. If the URL were ignored, events
- * would be sent to the wrong service.
- *
- * @throws SettingsError unless `given` is an object, `null` or `undefined`.
- */
+/** Older versions of RudderStack's library took the URL of the data plane as a string here: events would go to the wrong service. */
 export function readOptions(given: RudderOptions | null | undefined): RudderOptions {
   if (given === undefined || given === null) return {}
   if (isRecord(given)) return given
@@ -51,7 +46,6 @@ const MAX_BODY_BYTES = 500_000
 
 const AXIOS = ['axiosConfig', 'axiosInstance', 'axiosRetryConfig']
 
-/** @throws SettingsError for options of axios, and for an invalid `errorHandler`. */
 export function toSettings(writeKey: string, given: RudderOptions, isRudder: boolean): AnalyticsSettings {
   const {
     dataPlaneUrl,

@@ -1,17 +1,13 @@
 const MAX_DEPTH = 5
 
-/** Error codes of a connection that was lost while a request was under way on it. */
 const LOST = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'UND_ERR_SOCKET', 'ConnectionClosed'])
 
-/**
- * Whether an open connection was lost: the server may have just closed it, because it was idle. A refused connection does not
- * count.
- */
+/** Whether the server may have just closed an idle connection. A refused one does not count. */
 export function isConnectionLost(cause: unknown): boolean {
   return chain(cause).some(({ code }) => LOST.has(code))
 }
 
-/** Returns the messages and codes of an error and its causes, in one line. */
+/** Messages and codes of an error and its causes, in one line. */
 export function describeCause(cause: unknown): string {
   const parts: string[] = []
   for (const link of chain(cause)) {
@@ -25,10 +21,7 @@ export function describeCause(cause: unknown): string {
   return parts.join(': ') || 'unknown error'
 }
 
-/**
- * Copies an error and its causes, with only names, messages and codes: the errors of some HTTP clients contain the whole
- * request with its credentials.
- */
+/** Only names, messages and codes: the errors of some HTTP clients contain the whole request with its credentials. */
 export function copyCause(cause: unknown, redact: (text: string) => string): Error | undefined {
   let copy: Error | undefined
   for (const { name, message, code } of chain(cause).reverse()) {

@@ -54,13 +54,6 @@ export class TrackpostError extends Error {
 /**
  * A setting is missing, misspelt or invalid. Thrown by constructors, such as that of `Analytics`. The message names the setting
  * and says what was expected; it never quotes the given value.
- *
- * @example
- * try {
- *   new Analytics({ writeKey: process.env.TRACKPOST_WRITE_KEY })
- * } catch (error) {
- *   if (error instanceof SettingsError) console.error(error.setting, error.message)
- * }
  */
 export class SettingsError extends TrackpostError {
   /** The name of the setting, for example `flushAt` or `oauthSettings.keyId`. */
@@ -121,12 +114,7 @@ export class DeliveryError extends TrackpostError {
   }
 }
 
-/**
- * Thrown by a `before` plugin to drop the event, which then fails with the code `plugin`. `ctx.cancel()` throws it.
- *
- * @example
- * throw new ContextCancelation('no consent')
- */
+/** Thrown by a `before` plugin to drop the event, which then fails with the code `plugin`. `ctx.cancel()` throws it. */
 export class ContextCancelation extends Error {
   /** Always `ContextCancelation`. */
   override readonly name = 'ContextCancelation'

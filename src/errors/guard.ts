@@ -1,14 +1,9 @@
 import { warn } from '../runtime/warn.ts'
 import { describeThrown } from './thrown.ts'
 
-/** The kinds of user code for which a warning was shown: a callback in a loop must not flood the log. */
 const warned = new Set<string>()
 
-/**
- * Runs user code. If it throws or returns a promise that rejects, the error is reported and not thrown to the caller.
- *
- * @param report Gets the error, and `threw` or `rejected`.
- */
+/** If `run` throws or returns a promise that rejects, the error is reported, with `threw` or `rejected`. */
 export function guard(run: () => unknown, report: (error: unknown, verb: string) => void): void {
   try {
     const result = run()
@@ -25,11 +20,7 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
   )
 }
 
-/**
- * Shows a process warning for user code that has failed where no client is known.
- *
- * @param what Names the kind of user code. One warning is shown for each kind.
- */
+/** For user code that has failed where no client is known: one warning for each kind of code, `what`. */
 export function warnOnce(what: string, error: unknown, verb: string): void {
   if (warned.has(what)) return
   warned.add(what)
@@ -38,9 +29,7 @@ export function warnOnce(what: string, error: unknown, verb: string): void {
   warn('user_code', `${done}; the error was ignored, and further ones will be ignored silently`)
 }
 
-/**
- * Like `instanceof`, for a value that user code threw. The operator itself throws if the value is a proxy whose traps throw.
- */
+/** The operator throws if the value is a proxy whose traps throw. */
 export function isInstance<T>(thrown: unknown, type: abstract new (...args: never[]) => T): thrown is T {
   try {
     return thrown instanceof type
@@ -49,7 +38,7 @@ export function isInstance<T>(thrown: unknown, type: abstract new (...args: neve
   }
 }
 
-/** Makes the stack of the error start at the caller of `callee`, a line of the user's program. Returns the error. */
+/** Makes the stack start at the caller of `callee`, a line of the program. */
 export function fromCaller(error: unknown, callee: object): unknown {
   const { captureStackTrace } = Error as { captureStackTrace?: (error: object, callee: object) => void }
   // Errors of events are frozen.

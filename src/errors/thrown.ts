@@ -1,11 +1,10 @@
 import { describeCause } from './cause.ts'
 
-/** The folder of this package in the frames of a stack; `undefined` if this runtime's stacks have another form. */
+/** `undefined` if this runtime's stacks have another form. */
 const OWN_FOLDER = placesOf(new Error())[0]?.replace(/(?:errors[\\/])?[^\\/]*$/, '')
 
 /**
- * Describes what user code threw, in one line: `boom (at /app/shop.js:12:7)`. The place is the first one outside of this package
- * and of the runtime; it is left out when what was thrown has no stack. Never throws.
+ * In one line: `boom (at /app/shop.js:12:7)`, the first place outside of this package and the runtime. Never throws.
  *
  * @param redact Replaces the secrets of the client: the message may quote them. Without it, there is only the place.
  */
@@ -16,7 +15,7 @@ export function describeThrown(thrown: unknown, redact?: (text: string) => strin
   return message === '' ? `at ${place}` : `${message} (at ${place})`
 }
 
-/** File, line and column of each frame: `    at name (/app/shop.js:12:7)`, or without a name and parentheses. */
+/** From `    at name (/app/shop.js:12:7)`, or without a name and parentheses. */
 function placesOf(thrown: unknown): string[] {
   try {
     const { stack } = thrown as { stack?: unknown }

@@ -5,13 +5,13 @@ import type { CapturedContext } from '../runtime/platform.ts'
 // biome-ignore lint/suspicious/noExplicitAny: one map holds the listeners of all events
 type Listener = (...args: any[]) => unknown
 
-/** The listeners by event. Contains no empty lists, so that `has` tells whether an event has listeners. */
+/** Contains no empty lists: `has` tells whether an event has listeners. */
 export type Listeners<Events> = Map<keyof Events, readonly Registration[]>
 
 interface Registration {
   readonly listener: Listener
   readonly once: boolean
-  /** Whether this `once` listener was already called: another listener may emit the same event while `emit` runs. */
+  /** Another listener may emit the same event while `emit` runs. */
   isSpent: boolean
   /** The asynchronous context in which the listener was added, and in which it runs. */
   readonly asyncContext: CapturedContext
@@ -99,11 +99,7 @@ export class Emitter<
     return this.#of(name).map(({ listener }) => listener)
   }
 
-  /**
-   * Called when a listener throws or rejects.
-   *
-   * @returns Whether the error was reported. If not, a process warning reports it.
-   */
+  /** Returns whether the error was reported. */
   protected onListenerError(_error: unknown, _name: keyof Events): boolean {
     return false
   }

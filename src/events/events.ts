@@ -32,9 +32,6 @@ export interface WarningEvent {
 
 /**
  * The events that a client emits, and the arguments of their listeners. If a listener throws or rejects, the error is reported.
- *
- * @example
- * analytics.on('error', ({ reason, ctx }) => log.warn(reason.code, reason.message, ctx?.event.event))
  */
 export interface AnalyticsEvents {
   /** An event was lost. With neither a listener nor a callback, the first loss of each reason is a process warning. */

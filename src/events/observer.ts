@@ -22,7 +22,6 @@ export interface LastError {
   readonly code?: FailureCode
 }
 
-/** Something failed that cost no event. */
 interface Warning {
   readonly code: WarningEvent['code']
   readonly reason: unknown
@@ -34,21 +33,18 @@ interface Warning {
   readonly text: () => string
 }
 
-/**
- * Every fact that a user may want to know is told here, once: to listeners, to the log (a process warning where there is no
- * logger) and to `status`.
- */
+/** Every fact that a user may want to know is told here, once: to listeners, to the log and to `status`. */
 export class Observer implements RequestObserver {
   readonly #client: Emitter<AnalyticsEvents>
   readonly #listeners: Listeners<AnalyticsEvents>
   readonly #log: Log
   readonly #clock: Clock
+  /** What was told already, and is not told again. */
   readonly #told: Set<string>
   #lastDeliveredAtMs: number | undefined
   #lastErrorAtMs = 0
   #lastError: Verdict | DeliveryError | undefined
 
-  /** @param told What was told already, and is not told again. */
   constructor(
     client: Emitter<AnalyticsEvents>,
     listeners: Listeners<AnalyticsEvents>,
@@ -110,7 +106,6 @@ export class Observer implements RequestObserver {
     )
   }
 
-  /** No access token could be had for a request. */
   onUnsent(verdict: Verdict): void {
     this.#keep(verdict)
   }
@@ -144,13 +139,11 @@ export class Observer implements RequestObserver {
     this.#warn({ code: 'spool', reason: new Error(text), key: 'spool', logCode: 'spool', text: () => text })
   }
 
-  /** Logged once for each plugin and kind of failure. */
   onPluginFailure({ plugin, verb, reason, ctx }: PluginFailure): void {
     const key = `${plugin}\n${verb}`
     this.#warn({ code: 'plugin', reason, plugin, ctx, key, logCode: reason.code, text: () => reason.message })
   }
 
-  /** Code of the user failed. Logged once for each code. */
   onUserError(code: WarningEvent['code'], reason: unknown, ctx?: Context): void {
     // The log redacts the secrets of the client.
     const text = (): string =>
@@ -165,21 +158,16 @@ export class Observer implements RequestObserver {
     if (!this.#hasTold('listener')) this.#log.warn('user_code', `a warning listener failed: ${why}`)
   }
 
-  /**
-   * Code of the user returned something unusable. Logged once for each text.
-   *
-   * @param text A text of this library: it names types, never values.
-   */
+  /** Code of the user returned something unusable. `text` is of this library: it names types, never values. */
   onMisuse(code: WarningEvent['code'], text: string): void {
     this.#warn({ code, reason: new TypeError(text), key: text, logCode: 'user_code', text: () => text })
   }
 
-  /** Logged once for each code, and told to no listener. */
+  /** Told to no listener. */
   tellOnce(code: string, text: string): void {
     if (!this.#hasTold(code)) this.#log.warn(code, text)
   }
 
-  /** Runs code of the user whose failure costs no event. */
   guard(code: WarningEvent['code'], run: () => unknown): void {
     guard(run, (reason) => this.onUserError(code, reason))
   }

@@ -6,7 +6,6 @@ import type { EventProperties } from './shapes.ts'
 import { snapshot } from './snapshot.ts'
 import type { ContextEvent, Kind, Message } from './types.ts'
 
-/** The parts that the client adds to every message. */
 export interface MessageStamp {
   readonly library: { name: string; version: string }
   readonly metadata: Message['_metadata']
@@ -15,10 +14,9 @@ export interface MessageStamp {
 type Fields = Record<string, unknown>
 
 /**
- * Builds the message of one call. Reads each top-level field of `params` once. Leaves out unknown fields.
+ * Reads each top-level field of `params` once, and leaves out unknown fields.
  *
- * @param nowMs The time of the call in milliseconds since the epoch.
- * @throws DeliveryError with the code `invalid` when a field is missing or is not valid ; any error that a getter or a `toJSON` throws.
+ * @throws DeliveryError with the code `invalid`; any error that a getter or a `toJSON` throws.
  * @see docs/spec.md, section 1
  */
 export function buildMessage(kind: Kind, params: unknown, stamp: MessageStamp, nowMs: number): Message {
@@ -54,11 +52,8 @@ export function buildMessage(kind: Kind, params: unknown, stamp: MessageStamp, n
 }
 
 /**
- * Checks an event that has left the plugins as {@link buildMessage} checks the parameters of a call, and returns it as it is
- * sent. Keeps fields that plugins have added. A `toJSON` of the event itself is not called.
- *
- * @throws DeliveryError with the code `invalid`, like {@link buildMessage}; any error that a getter or a
- * `toJSON` throws.
+ * Checks an event that has left the plugins like {@link buildMessage}, and returns it as it is sent, with the fields that plugins have
+ * added.
  */
 export function checkMessage(kind: Kind, event: ContextEvent): Message {
   const fields: Fields = { ...event, type: kind }
@@ -85,7 +80,7 @@ export function checkMessage(kind: Kind, event: ContextEvent): Message {
 
 const OBJECTS = ['properties', 'traits', 'context', 'integrations']
 
-/** Sets a field only if its value is another one, because most plugins leave most fields as they are. */
+/** Most plugins leave most fields as they are. */
 function change<Value>(fields: Fields, name: string, value: Value): Value {
   if (fields[name] !== value) fields[name] = value
   return value
@@ -124,7 +119,6 @@ function readId(kind: Kind, fields: Fields, name: string): string | undefined {
   throw invalid(kind, name, 'a string or a finite number', value)
 }
 
-/** Whether a text consists of white space alone. */
 function isBlank(text: string): boolean {
   const first = text.charCodeAt(0)
   // Most texts start with a visible ASCII character: this check is cheaper than trim().
@@ -159,7 +153,6 @@ function readText(kind: Kind, fields: Fields, name: string): string | undefined 
   throw invalid(kind, name, 'a string', value)
 }
 
-/** Whether `value` is a number that may be used as a string. */
 function isTextual(value: unknown): value is number | bigint {
   return typeof value === 'bigint' || (typeof value === 'number' && Number.isFinite(value))
 }
@@ -228,7 +221,6 @@ function checkNumber(kind: Kind, value: number, nowMs: number): void {
   throw invalid(kind, 'timestamp', 'milliseconds since 1970', value, fault)
 }
 
-/** @param fault Appended after the type of the value. */
 function invalid(kind: Kind, name: string, expected: string, value: unknown, fault = ''): DeliveryError {
   return new DeliveryError(
     'invalid',
@@ -236,17 +228,17 @@ function invalid(kind: Kind, name: string, expected: string, value: unknown, fau
   )
 }
 
-/** A calendar date with or without a time of day, in the form of RFC 3339 or ISO 8601. */
+/** RFC 3339 or ISO 8601; the time of day may be left out. */
 const ISO_DATE_TIME =
   /^[+-]?\d{4,6}-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?)?$/i
 
-/** The latest time that a Date can have (ECMA-262, section 21.4.1.1). Beyond it, `toISOString` throws. */
+/** ECMA-262, section 21.4.1.1. */
 const LATEST_MS = 8.64e15
 
 let cachedMs = Number.NaN
 let cachedText = ''
 
-/** Caches the last result, because many calls fall into the same millisecond. */
+/** Many calls fall into the same millisecond. */
 export function isoTime(ms: number): string {
   if (ms !== cachedMs) {
     cachedText = new Date(ms).toISOString()
@@ -255,12 +247,11 @@ export function isoTime(ms: number): string {
   return cachedText
 }
 
-/** The milliseconds since the epoch for a text from {@link isoTime} or {@link toIsoTime}. */
 export function msOf(text: string): number {
   return text === cachedText ? cachedMs : Date.parse(text)
 }
 
-/** Converts a `Timestamp` to ISO 8601 in UTC. Returns `undefined` for any other value. */
+/** `undefined` for what is not a `Timestamp`. */
 export function toIsoTime(value: unknown): string | undefined {
   let ms: number | undefined
   if (typeof value === 'number') ms = value

@@ -1,16 +1,13 @@
 const REFUSED = [Map, Set, Date, Error, Number, String, Boolean] as const
 
-/**
- * Whether a field that takes an object accepts `value`. Object literals, class instances and objects without a prototype are
- * accepted. Arrays, functions, Maps, Sets, Dates, Errors and boxed primitives are not.
- */
+/** Whether a field that takes an object accepts `value`: also class instances and objects without a prototype. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
   const prototype = Object.getPrototypeOf(value)
   return prototype === Object.prototype || prototype === null || refusedName(value) === undefined
 }
 
-/** Describes the type of a value. Does not show the value itself, which may be personal data. */
+/** The type, and never the value, which may be personal data. */
 export function describe(value: unknown): string {
   if (value === null || value === undefined) return String(value)
   if (Array.isArray(value)) return 'an array'
@@ -25,7 +22,7 @@ export function describe(value: unknown): string {
   return name === 'Map' || name === 'Set' ? `a ${name}` : `a ${name} object`
 }
 
-/** The milliseconds since the epoch of a Date; `undefined` for an invalid Date and for any other value. */
+/** `undefined` for an invalid Date and for any other value. */
 export function dateMs(value: unknown): number | undefined {
   if (!(value instanceof Date)) return undefined
   const ms = value.getTime()

@@ -1,9 +1,6 @@
 type Fields = Record<string, unknown>
 
-/**
- * Merges `over` into a copy of `base`. Object literals are merged at every level; any other value in `over` replaces the value
- * in `base`. `undefined` in `over` is ignored, but `null` replaces.
- */
+/** Object literals are merged at every level; any other value in `over` replaces that in `base`. `undefined` is ignored. */
 export function mergeDeep(base: Fields, over: Fields): Fields {
   return merge(base, over, [])
 }
@@ -23,7 +20,7 @@ function merge(base: Fields, over: Fields, ancestors: readonly Fields[]): Fields
   return merged
 }
 
-/** Sets a key as plain data. A plain assignment would run setters of the prototype, such as the setter of `__proto__`. */
+/** A plain assignment would run setters of the prototype, such as that of `__proto__`. */
 export function setOwn(target: Fields, key: string, value: unknown): void {
   if (key in target) {
     Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })

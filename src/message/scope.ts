@@ -23,7 +23,6 @@ export interface Scope {
 
 type Fields = Record<string, unknown>
 
-/** What a call may contain. */
 const PARAMS =
   'userId anonymousId previousId groupId event name category properties traits context integrations timestamp messageId'.split(
     ' ',
@@ -31,7 +30,7 @@ const PARAMS =
 const IDS = ['userId', 'anonymousId'] as const
 const OBJECTS = ['properties', 'context', 'integrations'] as const
 
-/** Values of `over` win; an empty id is none. `properties`, `context` and `integrations` are merged at every level, into a copy. */
+/** Into a copy. An empty id is none. */
 export function mergeScopes(base: Scope | undefined, over: Scope | undefined): Scope {
   const merged: Fields = { timestamp: over?.timestamp ?? base?.timestamp }
   for (const name of IDS) merged[name] = isNone(over?.[name]) ? base?.[name] : over?.[name]
@@ -39,7 +38,7 @@ export function mergeScopes(base: Scope | undefined, over: Scope | undefined): S
   return merged as Scope
 }
 
-/** What a call is given, with the defaults of a scope. Reads each field once. Whatever is not an object stays as it is. */
+/** Reads each field once. What is not an object stays as it is. */
 export function applyScope(scope: Scope, params: unknown): unknown {
   if (typeof params !== 'object' || params === null || Array.isArray(params)) return params
   const merged: Fields = {}

@@ -3,13 +3,11 @@ import { snapshot } from './snapshot.ts'
 import { byteLength, MAX_BYTES_PER_UNIT } from './utf8.ts'
 
 /**
- * Writes a message as JSON. If `JSON.stringify` throws because of a BigInt, a cycle or a getter, the message is copied with
- * {@link snapshot}, which replaces the bad value, so that the event is not lost. Lone surrogates, which UTF-8 cannot contain,
- * become U+FFFD.
+ * What `JSON.stringify` cannot write is copied with {@link snapshot} first, so that the event is not lost. Lone surrogates, which UTF-8
+ * cannot contain, become U+FFFD.
  *
- * @param maxBytes Maximum bytes of the message. Default: 32,768 if it needs a snapshot, otherwise no limit.
- * @throws DeliveryError with the code `unserializable` when the snapshot cannot be written either; `too_large` when the message
- * has more than `maxBytes`.
+ * @param maxBytes Default: 32,768 if it needs a snapshot, otherwise no limit.
+ * @throws DeliveryError with the code `unserializable` or `too_large`.
  */
 export function serialize(message: object, maxBytes?: number): string {
   let json: string | undefined

@@ -6,14 +6,10 @@ export const THROWS = '[Throws]'
 
 /** Deeper than any real event, but not so deep that the stack overflows. */
 const MAX_DEPTH = 500
-/** In bytes of JSON. */
 const DEFAULT_LIMIT = 32_768
 
 interface State {
-  /**
-   * Maximum bytes of the event as JSON. Also limits the number of values and the length of each string, so that a huge event is
-   * refused before it is copied.
-   */
+  /** Bytes of JSON. Also limits the number of values and the length of each string, so that a huge event is refused before it is copied. */
   readonly limit: number
   /** The objects that contain the object being copied, outermost first. */
   readonly ancestors: object[]
@@ -21,13 +17,12 @@ interface State {
 }
 
 /**
- * Makes a deep copy of `value` as plain data that gives the same JSON. Dates stay Dates. Where `JSON.stringify` would throw,
- * the copy has a placeholder: a BigInt becomes its decimal string, a circular reference becomes `"[Circular]"`, and a
- * property that throws when it is read becomes `"[Throws]"`. An error of the `toJSON` of `value` itself is thrown.
+ * Makes a deep copy of `value` as plain data that gives the same JSON. Dates stay Dates. Where `JSON.stringify` would throw, a BigInt
+ * becomes its decimal string, a circular reference `"[Circular]"`, and a property that throws `"[Throws]"`. An error of the `toJSON` of
+ * `value` itself is thrown.
  *
- * @param limit Maximum bytes of `value` as JSON. Default: 32,768.
- * @throws DeliveryError with the code `unserializable` for more than 500 levels; `too_large` when there are more than `limit`
- * values, or a string or a typed array is longer than `limit`.
+ * @param limit In bytes of JSON. Default: 32,768.
+ * @throws DeliveryError with the code `unserializable` for more than 500 levels; `too_large` over the limit.
  */
 export function snapshot(value: unknown, limit = DEFAULT_LIMIT): unknown {
   return copy(value, '', { limit, ancestors: [], values: 0 })
@@ -100,14 +95,14 @@ function copyArray(value: readonly unknown[], state: State): unknown[] {
   return list
 }
 
-/** Returns the primitive in a boxed primitive such as `new Number(1)`, without calling a `valueOf` of its own. */
+/** Without calling a `valueOf` of its own. */
 function unbox(value: object): string | number | boolean | undefined {
   if (value instanceof Number) return Number.prototype.valueOf.call(value)
   if (value instanceof String) return String.prototype.valueOf.call(value)
   return value instanceof Boolean ? Boolean.prototype.valueOf.call(value) : undefined
 }
 
-/** Copies all properties at once, which is several times faster than key by key. Returns `undefined` when a getter throws. */
+/** Several times faster than key by key. `undefined` when a getter throws. */
 function copyLiteral(value: object, state: State): Record<string, unknown> | undefined {
   let plain: Record<string, unknown>
   try {
@@ -125,7 +120,6 @@ function copyLiteral(value: object, state: State): Record<string, unknown> | und
   return plain
 }
 
-/** Whether `value` can be used as it is, without a copy. */
 function isFinal(value: unknown, { limit }: State): boolean {
   switch (typeof value) {
     case 'string':
@@ -149,7 +143,7 @@ function copyByKey(value: object, state: State): Record<string, unknown> {
   return plain
 }
 
-/** Reads one property exactly once. If that throws, only this property is lost. */
+/** If reading it throws, only this property is lost. */
 function copyProperty(holder: object, key: string | number, state: State): unknown {
   let item: unknown
   try {
@@ -162,7 +156,6 @@ function copyProperty(holder: object, key: string | number, state: State): unkno
   return item
 }
 
-/** Like {@link copy}, but a value that throws is replaced by {@link THROWS}. */
 function copyItem(item: unknown, key: string | number, state: State): unknown {
   const depth = state.ancestors.length
   try {

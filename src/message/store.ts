@@ -1,30 +1,22 @@
 import { allocate, byteLength, MAX_BYTES_PER_UNIT, type Memory, read } from './utf8.ts'
 
-/** A message in the store. The store adds private fields. */
 export interface StoredMessage {
   /** Length in UTF-8 bytes. */
   readonly bytes: number
 }
 
-/** An object that has a message in the store. */
 export interface Holder {
-  /** The stored message; `undefined` before it is stored and after it is released. */
+  /** `undefined` before it is stored and after it is released. */
   stored: StoredMessage | undefined
 }
 
-/** Keeps serialised messages as UTF-8 bytes, from the call until the outcome. */
 export interface MessageStore {
-  /** Stores one message. */
   put(json: string): StoredMessage
   /** The bytes of a message, without a copy; valid until the next call of this store. */
   view(message: StoredMessage): Uint8Array
   /** The JSON of a message; empty once the message is released. */
   read(message: StoredMessage): string
-  /**
-   * Copies messages to `target`, with commas between them.
-   *
-   * @param target Must have room for `totalBytes(holders)` bytes from `at` on.
-   */
+  /** With commas between them. `target` must have room for `totalBytes(holders)` bytes from `at` on. */
   copy(holders: readonly Holder[], target: Uint8Array, at: number): void
   /** Frees the memory of a message. A second call does nothing. */
   release(message: StoredMessage): void
@@ -49,7 +41,7 @@ const SPARSE = 2 / 3
 const MIN_WASTE_BYTES = 262_144
 const COMMA = 0x2c
 
-/** A block of memory that contains several messages, each followed by a comma. */
+/** Several messages, each followed by a comma. */
 class Slab {
   readonly bytes: Memory
   used = 0
@@ -70,12 +62,9 @@ interface Place extends StoredMessage {
 }
 
 /**
- * Keeps messages in memory outside the JavaScript heap, so that the garbage collector need not traverse them. JSON with a few
- * characters beyond Latin-1 takes about half the memory of a string. Consecutive messages are adjacent, so that they can be
- * copied together into a request body.
- *
- * Messages that stay while their neighbours leave are moved together: the memory is at most 1.5 times the bytes of the messages
- * and 1 MB.
+ * Keeps messages outside the JavaScript heap, so that the garbage collector need not traverse them, and next to each other, so that
+ * they are copied together into a request body. Those that stay while their neighbours leave are moved together: the memory is at most
+ * 1.5 times the bytes of the messages and 1 MB.
  *
  * @see docs/spec.md, section 5
  */
@@ -169,7 +158,6 @@ export class SlabStore implements MessageStore {
     if (this.#slabs.delete(slab)) this.#sizeBytes -= slab.bytes.length
   }
 
-  /** Moves the messages out of the slabs that are mostly empty. */
   #compact(): void {
     for (const slab of [...this.#slabs]) {
       if (slab === this.#current || slab.live >= slab.bytes.length * SPARSE) continue

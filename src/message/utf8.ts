@@ -6,7 +6,7 @@ export interface Memory extends Uint8Array {
 /** UTF-8 functions, made with the fastest API of the runtime: `Buffer` is several times faster than `TextEncoder`. */
 interface Utf8 {
   byteLength(text: string): number
-  /** Returns memory that may contain old data. */
+  /** May contain old data. */
   allocate(bytes: number): Memory
   read(bytes: Uint8Array): string
 }

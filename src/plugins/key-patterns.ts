@@ -5,7 +5,6 @@ export class KeyPatterns {
   readonly #names: ReadonlySet<string>
   readonly #patterns: readonly RegExp[]
 
-  /** @throws TypeError when `given` is not a list of strings and regular expressions. */
   constructor(given: unknown) {
     const list = requireList('redact', 'keys', given)
     this.#patterns = compilePatterns('redact', 'keys', list.filter(isRegExp), '')
@@ -30,9 +29,7 @@ export class KeyPatterns {
   }
 }
 
-/** Gives `creditCard`, `credit_card` and `Credit-Card` the same form. */
 function normalize(key: string): string {
   const joined = /[-_ ]/.test(key) ? key.replace(/[-_ ]/g, '') : key
-  // A key that consists only of these characters stays as it is.
   return (joined === '' ? key : joined).toLowerCase()
 }

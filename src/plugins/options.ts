@@ -1,10 +1,6 @@
 import { describe } from '../message/describe.ts'
 
-/**
- * Refuses unknown options: with a misspelt option, `redact` would redact nothing.
- *
- * @throws TypeError when there is an unknown option, or `options` is not an object.
- */
+/** With a misspelt option, `redact` would redact nothing. */
 export function requireOptions(plugin: string, options: object, known: readonly string[]): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw mistake(plugin, 'options', 'an object', options)
@@ -14,7 +10,6 @@ export function requireOptions(plugin: string, options: object, known: readonly 
   throw new TypeError(`${plugin}: there is no option '${unknown}'; the options are ${known.join(', ')}`)
 }
 
-/** @throws TypeError when `value` is not one of `choices`. */
 export function requireChoice<Choice extends string>(
   plugin: string,
   option: string,

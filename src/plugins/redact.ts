@@ -27,9 +27,8 @@ export interface RedactOptions {
   replacement?: string | ((text: string) => string) | undefined
 }
 
-/** Fields of the event that are never changed. */
 const KEPT: ReadonlySet<string> = new Set(['type', 'messageId', 'timestamp', '_metadata'])
-/** Fields of the event whose names do not count as keys: only their values are searched. */
+/** The names of these fields do not count as keys. */
 const PROTOCOL: ReadonlySet<string> = new Set([
   'event',
   'name',
@@ -39,9 +38,9 @@ const PROTOCOL: ReadonlySet<string> = new Set([
   'context',
   'integrations',
 ])
-/** Fields that the service requires: if one of them would become empty, the event fails. */
+/** If one of them would become empty, the event fails. */
 const NEVER_EMPTY = ['userId', 'anonymousId', 'previousId', 'groupId', 'event'] as const
-/** The greatest allowed value of the setting `maxMessageBytes`. */
+/** The greatest `maxMessageBytes`. */
 const MAX_BYTES = 16_777_216
 
 type Fields = Record<string, unknown>

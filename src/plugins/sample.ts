@@ -47,10 +47,7 @@ function userOf({ userId, anonymousId }: ContextEvent): string | undefined {
   return userId ?? anonymousId
 }
 
-/**
- * Hashes a text to an evenly distributed number in [0, 1): FNV-1a over its UTF-16 code units, then the finaliser of
- * MurmurHash3. The function must never change, because the users in the samples would change too.
- */
+/** FNV-1a, then the finaliser of MurmurHash3, in [0, 1). Must never change, because the users in the samples would change too. */
 export function shareOf(text: string): number {
   let hash = 0x811c9dc5
   for (let index = 0; index < text.length; index++) {

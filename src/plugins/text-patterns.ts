@@ -3,12 +3,11 @@ import { mistake } from './options.ts'
 /** A longer text is replaced as a whole, and a longer key matches, because some patterns take quadratic time. */
 export const MAX_LENGTH = 2_048
 
-/** `end` is the index after the last character. */
 type Range = [start: number, end: number]
 
 /**
- * Replaces the matches of patterns in texts. All patterns search the original text, so that the replacement for one match
- * cannot hide another. Matches that touch or overlap are replaced as one.
+ * All patterns search the original text, so that the replacement for one match cannot hide another. Matches that touch or overlap
+ * are replaced as one.
  */
 export class TextPatterns {
   readonly #patterns: readonly RegExp[]
@@ -59,13 +58,7 @@ function merge(ranges: Range[]): Range[] {
   return merged
 }
 
-/**
- * A string matches literally, in upper or lower case. A regular expression is copied, so that the `lastIndex` of the original
- * does not change.
- *
- * @param flags Added to the flags of each pattern.
- * @throws TypeError when a pattern is neither a non-empty string nor a regular expression.
- */
+/** @throws TypeError when a pattern is neither a non-empty string nor a regular expression. */
 export function compilePatterns(plugin: string, option: string, given: unknown, flags: '' | 'g'): RegExp[] {
   return requireList(plugin, option, given).map((pattern) => {
     if (isRegExp(pattern)) {
@@ -79,7 +72,6 @@ export function compilePatterns(plugin: string, option: string, given: unknown, 
   })
 }
 
-/** @throws TypeError when `given` is not a list. */
 export function requireList(plugin: string, option: string, given: unknown): readonly unknown[] {
   if (given === undefined) return []
   if (Array.isArray(given)) return given

@@ -28,12 +28,7 @@ export interface TrackingPlan<Schemas extends PlanSchemas = PlanSchemas> extends
   readonly schemas: Schemas
 }
 
-/**
- * The type of the events of a plan, for `new Analytics<Events>(...)`: maps each event name to the input type of its schema.
- *
- * @example
- * type Events = InferEvents<typeof plan>
- */
+/** The type of the events of a plan, for `new Analytics<Events>(...)`: maps each event name to the input type of its schema. */
 export type InferEvents<Plan extends { readonly schemas: object }> = {
   [Name in keyof Plan['schemas']]: Plan['schemas'][Name] extends { readonly '~standard': infer Props }
     ? Props extends { readonly types?: infer Types }

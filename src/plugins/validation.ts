@@ -33,7 +33,6 @@ function ask(schema: StandardSchema, value: unknown): Verdict | Promise<Verdict>
   }
 }
 
-/** Throws if the schema does not keep to the standard. */
 function read({ issues, value }: { issues?: unknown; value?: unknown }): Verdict {
   if (issues) return { state: 'invalid', violations: readIssues(issues as unknown[]) }
   if (value === undefined || isRecord(value)) return { state: 'valid', properties: value }

@@ -40,10 +40,6 @@ export class PlanViolationError extends Error {
  * Reads the violations of an event from the `reason` that a `warning` or `error` listener gets.
  *
  * @returns The violations; empty when the reason does not come from a tracking plan.
- * @example
- * analytics.on('warning', ({ reason }) => {
- *   for (const { path, message } of violationsOf(reason)) console.warn(path, message)
- * })
  */
 export function violationsOf(reason: unknown): readonly Violation[] {
   let link = reason
@@ -55,7 +51,6 @@ export function violationsOf(reason: unknown): readonly Violation[] {
   return []
 }
 
-/** Throws if reading an issue throws. */
 export function readIssues(issues: readonly unknown[]): Violation[] {
   const violations = issues.slice(0, MAX_VIOLATIONS).map((issue) => {
     const { message, path } = (issue ?? {}) as { message?: unknown; path?: unknown }
@@ -77,7 +72,6 @@ function pathOf(path: unknown): string {
   return shorten(path.slice(0, MAX_KEYS).map(keyOf).join('.'))
 }
 
-/** `segment` is a key, or an object with a key. */
 function keyOf(segment: unknown): string {
   const key = typeof segment === 'object' && segment !== null ? (segment as { key?: unknown }).key : segment
   return ['string', 'number', 'symbol'].includes(typeof key) ? String(key) : `(${describe(key)})`

@@ -1,4 +1,3 @@
-/** Time, timers and random numbers of a client, as a parameter that tests can replace. */
 export interface Clock {
   /** The time in milliseconds since the epoch. May jump. */
   now(): number
@@ -20,7 +19,7 @@ export const MAX_TIMER_MS = 2_147_483_647
 
 type Timer = { unref?: () => void }
 
-/** Globals are looked up at each call, so that replaced clocks and timers are used. */
+/** Globals are looked up at each call: tests replace them. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
@@ -36,7 +35,7 @@ export const systemClock: Clock = {
   },
 }
 
-/** If a timer is late by more than this, the process was stalled. */
+/** A timer that is later than this means that the process was stalled. */
 const STALL_MS = 1_000
 
 /**
@@ -59,7 +58,7 @@ export function setDeadline(
 /** Taken now, because tests that fake timers let no time pass. */
 const { setTimeout: setRealTimeout, clearTimeout: clearRealTimeout } = globalThis
 
-/** Runs `run` when the event loop has run. Returns a function that cancels it. Does not keep the process alive. */
+/** When the event loop has run. Does not keep the process alive. */
 export function afterLoop(run: () => void): () => void {
   const timer = setRealTimeout(run, 0)
   ;(timer as Timer).unref?.()
@@ -68,21 +67,18 @@ export function afterLoop(run: () => void): () => void {
 
 const settled = Promise.resolve()
 
-/**
- * Runs `run` in a microtask. Uses a promise and not `queueMicrotask`, because the fake timers of Jest delay `queueMicrotask`
- * until the test advances the time, and no event would be sent until then.
- */
+/** In a microtask, by a promise: the fake timers of Jest delay `queueMicrotask`. */
 export function soon(run: () => void): void {
   void settled.then(run)
 }
 
 /**
- * A clock that agrees with its timers. When a timer runs, this clock advances at least to the time for which the timer was set,
- * because tests that fake timers rarely fake the monotonic clock too. It never goes back.
+ * When a timer runs, this clock advances at least to the time for which it was set: tests that fake timers rarely fake the monotonic
+ * clock too.
  */
 export class SteadyClock implements Clock {
   readonly #clock: Clock
-  /** How far timers have moved this clock ahead of the underlying clock. */
+  /** How far this clock is ahead of the underlying one. */
   #aheadMs = 0
   #latestMs = 0
 
@@ -116,16 +112,12 @@ export class SteadyClock implements Clock {
 export const TIMEOUT = 'TimeoutError'
 
 export interface Bounded<Value> {
-  /** The result of the work. Rejects when it takes too long, or when the wait is cancelled. */
+  /** Rejects when it takes too long, or when the wait is cancelled. */
   readonly result: Promise<Value>
   cancel(reason: Error): void
 }
 
-/**
- * Waits at most `ms` for a promise. The work itself goes on, but its result is then ignored.
- *
- * @param what Names the work in the error message.
- */
+/** The work itself goes on, but its result is then ignored. `what` names it in the error message. */
 export function within<Value>(
   work: PromiseLike<Value>,
   ms: number,

@@ -20,7 +20,7 @@ export interface CloseOnOptions {
 /** Less than the 10 s that Docker allows before it kills a process, and the 30 s of Kubernetes. */
 const CLOSE_ON_TIMEOUT_MS = 8_000
 
-/** Marks the listeners of `closeOn`. The symbol is global, so that another copy of this module recognises them too. */
+/** Global, so that another copy of this module recognises the listeners too. */
 const MARK: unique symbol = Symbol.for('trackpost.closeOn')
 
 type Listener = ((signal: NodeJS.Signals) => void) & { [MARK]?: true }
@@ -97,7 +97,6 @@ function whySignalsAreMissing(): string | undefined {
   return 'no signal reaches a worker thread; call closeAndFlush() there on a message from the main thread'
 }
 
-/** No listener is left, so the signal has its default action. */
 function raise(signal: NodeJS.Signals): void {
   process.kill(process.pid, signal)
   // For the first process of a container (process id 1), signals have no default action.

@@ -11,10 +11,9 @@ type ProcessLike = {
 
 export const runtimeProcess: ProcessLike | undefined = (globalThis as { process?: ProcessLike }).process
 
-/** The JavaScript runtimes that `_metadata.jsRuntime` distinguishes. */
 export type JsRuntime = 'node' | 'bun' | 'deno' | 'cloudflare-worker' | 'vercel-edge' | 'browser' | 'unknown'
 
-/** Facts about the runtime, which every message contains as `_metadata`. */
+/** The `_metadata` of every message. */
 export interface RuntimeMetadata {
   /** The version of Node.js, or the version with which the runtime claims to be compatible; without a leading `v`. */
   nodeVersion?: string

@@ -5,7 +5,7 @@ import type { Exiting } from './exit.ts'
 /** The clients with pending events: only these are kept in memory. */
 const watched = new Set<Exiting>()
 let isListening = false
-/** Whether the listener of this module has run, or came too late to be called. */
+/** Whether the `exit` listener has run, or came too late to be called. */
 let isPast = false
 
 /**

@@ -20,9 +20,8 @@ export interface Logger {
   error(fields: object, message: string): unknown
 }
 
-/** The `logger` of a client gets all messages. Without one, warnings and losses become process warnings. */
+/** Without a `logger`, warnings and losses become process warnings. */
 export class Log {
-  /** Whether the messages of {@link note} are written anywhere. */
   readonly isVerbose: boolean
   readonly #logger: Logger | undefined
   readonly #redact: (text: string) => string
@@ -37,14 +36,12 @@ export class Log {
     if (logger !== undefined) this.#asyncContext = new AsyncResource('Trackpost')
   }
 
-  /** Logs a failure that did not lose an event. Can be passed on as a function. */
   readonly warn: Warn = (code, text) => this.#emit('warn', code, text)
 
   loss(code: string, text: string): void {
     this.#emit('error', code, text)
   }
 
-  /** Logs a request, a response or a pause. If making the fields is slow, check {@link Log.isVerbose} first. */
   note(level: 'debug' | 'info', message: string, fields: object): void {
     if (this.isVerbose) this.#write(level, fields, message, () => {})
   }
@@ -53,7 +50,6 @@ export class Log {
     const message = escapeControls(this.#redact(text))
     const warnProcess = (): void => warn(code, message)
     if (this.#logger === undefined) warnProcess()
-    // If the logger fails, the message becomes a process warning.
     else this.#write(level, { code }, message, warnProcess)
   }
 

@@ -1,15 +1,8 @@
-/** The functions that differ between Node.js and runtimes without `node:` modules. */
 export interface Platform {
-  /** Returns a random UUID from the cryptographic random source of the runtime. */
   randomId(): string
-  /** Returns Web Crypto, which is not a global in Node.js 16 and 18. */
+  /** Not a global in Node.js 16 and 18. */
   webCrypto(): WebCrypto
-  /**
-   * Reads a private key, as far as the runtime can do so synchronously.
-   *
-   * @param pem Well-formed PEM text that is not encrypted.
-   * @throws any error when the key cannot be read.
-   */
+  /** As far as the runtime can do so synchronously. @throws when the key cannot be read. */
   readPem(pem: string): PemKey
   /**
    * Returns a function that tells whether the code that calls it belongs to the same incoming request as this call. It is always
@@ -18,7 +11,7 @@ export interface Platform {
   claimRequest(): (() => boolean) | undefined
 }
 
-/** The type of Web Crypto. The name `Crypto` is not used, because the types of Node.js have no such global type. */
+/** The types of Node.js have no global type of that name. */
 export type WebCrypto = typeof globalThis.crypto
 
 export interface PemKey {
@@ -34,11 +27,10 @@ export interface PemKey {
 }
 
 /**
- * The asynchronous context in which this object was made. Each event with a callback has one, so on Node.js it is an object of
- * the runtime: a wrapper would double the memory.
+ * The asynchronous context in which it was made. Each event with a callback has one, so on Node.js it is an object of the runtime:
+ * a wrapper would double the memory.
  */
 export interface CapturedContext {
-  /** Runs code in the captured context. If the runtime has no asynchronous contexts, only runs the code. */
   runInAsyncScope<Result>(run: () => Result): Result
 }
 

@@ -5,9 +5,8 @@ const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/
 const MAX_LENGTH = 128
 
 /**
- * Reads the IP address of a socket or in a forwarding header. Brackets, port and zone are removed, IPv6 is returned in its
- * canonical form, and an IPv4-mapped IPv6 address as IPv4. Returns `undefined` if `text` is not an address, for example
- * `unknown` or `_hidden`.
+ * Of a socket, or in a forwarding header: without brackets, port and zone, IPv6 in its canonical form, IPv4-mapped IPv6 as IPv4.
+ * `undefined` for what is no address, for example `unknown` or `_hidden`.
  */
 export function readAddress(text: unknown): string | undefined {
   if (typeof text !== 'string' || text.length > MAX_LENGTH) return undefined

@@ -67,7 +67,7 @@ export function requestScope(request: AnyRequest, options: RequestScopeOptions =
     if (userAgent) context.userAgent = userAgent
     if (locale !== undefined) context.locale = locale
   } catch {
-    // An object that throws when it is read is not a request. `context` stays empty, because a part alone may mislead.
+    // It is not a request. `context` stays empty, because a part alone may mislead.
   }
   return { context }
 }
@@ -79,9 +79,7 @@ function readTrust(trust: RequestScopeOptions['trustProxy'] = false): number {
   throw new TypeError(`trustProxy: expected false or a number of proxies, got ${got}`)
 }
 
-/**
- * Refuses unknown options: with a misspelt `trustProxy`, the address of the proxy would be used as the address of the client.
- */
+/** With a misspelt `trustProxy`, the address of the proxy would count as that of the client. */
 function readOptions(given: RequestScopeOptions | null): RequestScopeOptions {
   if (given === null) return {}
   if (!isRecord(given)) throw new TypeError(`options: expected an object, got ${describe(given)}`)

@@ -4,10 +4,7 @@ import { describeCause } from '../errors/cause.ts'
 import { mergeScopes, type Scope } from '../message/scope.ts'
 import { warn } from '../runtime/warn.ts'
 
-/**
- * A program may load this module twice, for example as an ES module and as CommonJS. Each copy must see the scopes of the other
- * copy.
- */
+/** Shared with other copies of this module, for example as CommonJS. */
 const KEY = Symbol.for('trackpost.scope')
 const shared = globalThis as { [KEY]?: AsyncLocalStorage<Scope> }
 shared[KEY] ??= new AsyncLocalStorage()
@@ -22,8 +19,6 @@ const storage = shared[KEY]
  * @param scope The defaults. They are copied, so that later changes have no effect.
  * @returns The result of `fn`.
  * @throws any error that `fn` throws.
- * @example
- * app.use((request, response, next) => runWithScope(requestScope(request), next))
  */
 export function runWithScope<Result>(scope: Scope, fn: () => Result): Result {
   return storage.run(mergeWithCurrent(scope), fn)

@@ -1,12 +1,11 @@
 import type { Clock } from '../runtime/clock.ts'
 
-/** Where a journal keeps a message. Several messages may have the same record. */
+/** Several messages may have the same record. */
 export interface JournalRecord {
   /** Whether another process would find the message if this one ended now. */
   readonly isKept: boolean
 }
 
-/** A message that a process has left which is gone. */
 export interface RecoveredMessage {
   readonly record: JournalRecord
   /** A part of a larger array, which it holds in memory. */
@@ -16,25 +15,22 @@ export interface RecoveredMessage {
 /** Keeps messages until their events have an outcome, so that they survive the process. No method throws, no promise rejects. */
 export interface Journal {
   /**
-   * Writes messages, synchronously. May be called again for messages that were not kept.
-   *
-   * @param messages JSON objects in UTF-8, without line breaks; valid only during the call.
-   * @returns For each message its record; `undefined` for a message that is not kept.
+   * Writes messages, which are JSON in UTF-8 without line breaks and valid only during the call. `undefined` for one that is not kept,
+   * for which it may be called again.
    */
   append(messages: readonly Uint8Array[]): readonly (JournalRecord | undefined)[]
   /** One event of this record has its outcome. Called once for each event, but not for events that are left for the next start. */
   settled(record: JournalRecord): void
   /** Resolves to whether everything that was appended before, and has no outcome, is on the disk. */
   sync(): Promise<boolean>
-  /** Takes over one file that a process has left which is gone. An empty list: there is nothing (more) now. */
+  /** Takes over one file of a process that is gone. Empty when there is no more now. */
   recover(): readonly RecoveredMessage[]
   /** Syncs, and lets other processes take over what has no outcome. */
   close(): Promise<void>
-  /** The same for the end of the process: synchronously, and without a sync. */
+  /** Synchronously, and without a sync. */
   closeAtExit(): void
 }
 
-/** What a journal needs of its client. */
 export interface JournalClient {
   readonly clock: Clock
   /** Reports a problem, in one sentence. No event is lost by it. */

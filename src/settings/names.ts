@@ -1,20 +1,13 @@
 import { OAUTH_SETTINGS, SETTINGS } from './schema.ts'
 
-/**
- * Settings that turn off other SDKs, with the value that does so. They also work here, so that no events are sent by mistake.
- */
+/** Of other SDKs. They work here too, so that no events are sent by mistake. */
 export const KILL_SWITCHES = [
   ['enable', false],
   ['enabled', false],
   ['disabled', true],
 ] as const
 
-/**
- * One warning that lists the names that are not settings, and those that are; `undefined` if there is nothing to say. Unknown
- * names never throw: a program may pass one object of settings to several SDKs.
- *
- * @see docs/spec.md, section 5
- */
+/** They never throw: a program may pass one object of settings to several SDKs. @see docs/spec.md, section 5 */
 export function describeUnknownNames(given: object, oauthSettings: unknown): string | undefined {
   const names = Object.keys(SETTINGS)
   const oauthNames = Object.keys(OAUTH_SETTINGS)
@@ -33,7 +26,6 @@ function unknownOf(given: object, known: readonly string[]): string[] {
   return Object.keys(given).filter((name) => !known.includes(name))
 }
 
-/** The first option that does not exist, and a text that lists those that do. */
 export function unknownOption(
   given: object,
   known: readonly string[],

@@ -7,12 +7,11 @@ export interface PrivateKey {
   readonly pem: string
 }
 
-/** Longer text is not read: the PEM text of a key of 16,384 bits has less than half of this length. */
+/** A key of 16,384 bits has less than half of it. */
 const MAX_PEM_LENGTH = 32_768
 /** The least number of bits of an RSA key. @see RFC 7518, section 3.3 */
 const MIN_BITS = 2_048
 
-/** How error messages describe a key that cannot be used, by its kind. */
 const KINDS: Record<string, string> = {
   ec: 'an elliptic curve key',
   pkcs1: 'a PKCS#1 key, which this runtime cannot read; convert it with `openssl pkcs8 -topk8 -nodes`',
@@ -40,7 +39,7 @@ export function readPrivateKey(value: unknown): PrivateKey {
   return { pem }
 }
 
-/** Returns the private key in `text` as PEM text with lines of 64 characters, which some libraries require. */
+/** With lines of 64 characters, which some libraries require. */
 function toWellFormed(text: string): string {
   if (text.length > MAX_PEM_LENGTH) refuse('text that is too long for a key')
   const clean = text.replace(/\\[rn]|\s+/g, ' ')
@@ -64,7 +63,6 @@ export function checkBits(bits: number): void {
   if (!(bits >= MIN_BITS)) refuse(`a key of ${bits} bits; it needs ${MIN_BITS} or more`)
 }
 
-/** @param got Describes the value that was given. */
 function refuse(got: string): never {
   throw new SettingsError('oauthSettings.clientKey', `expected an RSA private key as PEM text, got ${got}`)
 }

@@ -5,7 +5,7 @@ import type { Logger } from '../runtime/log.ts'
 import type { Spool } from './journal.ts'
 import type { Signer } from './signer.ts'
 
-/** Returns a function that reads own properties only, because a polluted `Object.prototype` must not configure the client. */
+/** Own properties only: a polluted `Object.prototype` must not configure the client. */
 export function ownReader(given: object): (name: string) => unknown {
   const own = given as Record<string, unknown>
   return (name) => (Object.getOwnPropertyDescriptor(given, name) === undefined ? undefined : own[name])
@@ -29,7 +29,7 @@ export function readWord(name: string, value: unknown): string {
   throw mismatch(name, '1 to 1024 visible ASCII characters without spaces', value, got)
 }
 
-/** Reads a list of words separated by single spaces (RFC 6749, section 3.3). */
+/** RFC 6749, section 3.3. */
 export function readScope(name: string, value: unknown): string {
   if (typeof value === 'string' && value.length <= 1024 && /^[!#-[\]-~]+(?: [!#-[\]-~]+)*$/.test(value))
     return value
@@ -112,7 +112,6 @@ export function readPath(name: string, value: unknown): string {
 
 const LOG_METHODS = ['debug', 'info', 'warn', 'error'] as const
 
-/** Also accepts a function with these methods. */
 export function readLogger(name: string, value: unknown): Logger | undefined {
   if (value === undefined) return undefined
   const missing = LOG_METHODS.filter(
@@ -135,7 +134,7 @@ export function readHttpClient(name: string, value: unknown): HTTPClient | HTTPF
   throw mismatch(name, 'a function or an object with makeRequest', value)
 }
 
-/** Accepts the public-key algorithms of RFC 7518, section 3.1, and of RFC 8037. */
+/** RFC 7518, section 3.1; RFC 8037. */
 export function readSigner(name: string, value: unknown): Signer | undefined {
   if (value === undefined) return undefined
   const { algorithm, sign } = readObject(name, value) as Partial<Record<keyof Signer, unknown>>
@@ -177,10 +176,6 @@ const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]{1,256}$/i
 /** Line breaks would begin another header, and spaces at the ends would be cut off. */
 const VALUE = /^[!-~](?:[\t -~]{0,8190}[!-~])?$/
 
-/**
- * @throws SettingsError when a name is invalid, given twice or reserved for the client or the connection, or when a value is
- * invalid.
- */
 export function readHeaders(name: string, value: unknown): Readonly<Record<string, string>> | undefined {
   if (value === undefined) return undefined
   const given = readObject(name, value)

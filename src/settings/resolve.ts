@@ -30,12 +30,10 @@ import { type NamesOf, OAUTH_SETTINGS, REGIONS, type Rule, SETTINGS } from './sc
 import type { AnalyticsSettings, OAuthSettings, PublicSettings } from './settings.ts'
 import type { Signer } from './signer.ts'
 
-/** The values that the user has given. */
 type OwnSettings = Readonly<Partial<Record<keyof AnalyticsSettings, unknown>>>
 
 type Ruled = NamesOf<'integer' | 'choice' | 'boolean' | 'boolean or function'>
 
-/** The settings that always have a value. */
 type Defaulted = {
   readonly [Name in Exclude<keyof AnalyticsSettings, keyof Optional>]-?: Exclude<
     AnalyticsSettings[Name],
@@ -56,7 +54,7 @@ interface Optional {
 interface Derived {
   /** A `maxRetries` that the user has set also limits the retries in an outage. @see docs/spec.md, section 8 */
   readonly isMaxRetriesGiven: boolean
-  /** Maximum number of events in a request: 1 with `flushAt: 1`, otherwise `maxEventsInBatch`. */
+  /** 1 with `flushAt: 1`. */
   readonly maxRequestEvents: number
 }
 
@@ -75,11 +73,7 @@ export type ResolvedOAuthSettings = {
     readonly maxRetries: number | undefined
   }
 
-/**
- * Unknown names (in one warning), and settings that are probably a mistake, are reported to the logger or with a process warning.
- *
- * @throws SettingsError that names the setting, the expected value and the type of the given value.
- */
+/** @throws SettingsError */
 export function resolveSettings(given: AnalyticsSettings): ResolvedSettings {
   if (typeof given !== 'object' || given === null) {
     const hint = typeof given === 'string' ? "; write new Analytics({ writeKey: 'KEY' })" : ''
@@ -116,12 +110,11 @@ export function resolveSettings(given: AnalyticsSettings): ResolvedSettings {
   return Object.freeze(resolved)
 }
 
-/** Unlike `??`, does not replace `null`, which is an invalid value. */
+/** `null` is an invalid value. */
 function orDefault(value: unknown, fallback: string): unknown {
   return value === undefined ? fallback : value
 }
 
-/** Reads each setting whose rule in `SETTINGS` says everything about its values. */
 function readByRules(own: OwnSettings): Pick<ResolvedSettings, Ruled> {
   const values: Partial<Record<Ruled, unknown>> = {}
   for (const [key, rule] of Object.entries<Rule>(SETTINGS)) {
@@ -144,7 +137,7 @@ function batchingOf(
   return { flushAt, maxRequestEvents: flushAt === 1 ? 1 : maxEventsInBatch }
 }
 
-/** The most bytes of a request body besides its messages: `sentAt`, and the write key with every character escaped. */
+/** Of a request body besides its messages: `sentAt`, and the write key with every character escaped. */
 const ENVELOPE_BYTES = 4_096
 
 /** A message that does not fit into a request body or the queue would wait forever. */
@@ -187,13 +180,12 @@ function readOAuth(value: unknown, authServer: string): ResolvedOAuthSettings | 
   return Object.freeze(resolved)
 }
 
-/** Loopback and private addresses, and names that no public server has (RFC 1918, 3927, 4193, 4291, 6761, 6762). */
+/** RFC 1918, 3927, 4193, 4291, 6761, 6762. */
 const LOCAL_HOST =
   /^(?:(?:127|10)\.[\d.]+|192\.168\.[\d.]+|172\.(?:1[6-9]|2\d|3[01])\.[\d.]+|169\.254\.[\d.]+|\[(?:::1|f[cd].*|fe[89ab].*)\]|(?:.+\.)?(?:localhost|local|internal|lan)|[^.[]+)\.?$/
 
 const LOOPBACK = /^(?:127\.\d+\.\d+\.\d+|\[::1\]|(?:.+\.)?localhost)$/
 
-/** Finds settings that are valid but probably a mistake. */
 function doubtsAbout(settings: ResolvedSettings): [code: string, message: string][] {
   const { host, maxQueueSize, flushAt, oauthSettings: oauth } = settings
   const { protocol, hostname } = new URL(host)
@@ -217,7 +209,6 @@ function doubtsAbout(settings: ResolvedSettings): [code: string, message: string
   return doubts
 }
 
-/** For `initialize` listeners, so without functions and possible secrets. */
 export function publicSettings(settings: ResolvedSettings): PublicSettings {
   const { writeKey, headers, logger, httpClient, oauthSettings, scope, spool, waitUntil, ...shown } = settings
   const { isMaxRetriesGiven, maxRequestEvents, disable, ...rest } = shown

@@ -14,7 +14,7 @@ export type Rule =
   | { readonly type: 'string'; readonly default: string | undefined }
   | { readonly type: 'function' | 'client' | 'object'; readonly default: undefined }
 
-/** Longest delay of a timer, in milliseconds and in seconds. */
+/** Of a timer. */
 const MAX_DELAY_MS = 2_147_483_647
 const MAX_DELAY_S = 2_147_483
 

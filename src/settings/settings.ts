@@ -7,10 +7,6 @@ import type { Signer } from './signer.ts'
 /**
  * The settings of `Analytics`. Only own properties are read, each once. An explicit `undefined` means the default. The
  * constructor throws a `SettingsError` for an invalid value. Unknown names cause one warning that lists the settings.
- *
- * @example
- * const settings: AnalyticsSettings = { writeKey: process.env.TRACKPOST_WRITE_KEY ?? '', region: 'eu', flushAt: 50 }
- * const analytics = new Analytics(settings)
  */
 export interface AnalyticsSettings {
   /**
@@ -58,18 +54,12 @@ export interface AnalyticsSettings {
    * With `true`, no request is sent. Plugins still run, and events count as delivered for callbacks, promises and listeners. A
    * function decides about each event that is tracked: it is sent only if the function returns `false`. If it throws or returns
    * no boolean, the event is not sent, and there is a warning. Default: `false`.
-   *
-   * @example
-   * new Analytics({ writeKey, disable: () => !consent.isGiven })
    */
   disable?: boolean | (() => boolean) | undefined
   /**
    * Additional headers of every request that sends events, for example for a gateway; not of requests for access tokens. Headers
    * that the client or HTTP sets, such as `Authorization` and `User-Agent`, are refused. A value has up to 8,192 visible ASCII
    * characters, with spaces only between them. Default: none.
-   *
-   * @example
-   * new Analytics({ writeKey, host: 'https://gateway.example/tracking', headers: { 'X-Api-Key': process.env.GATEWAY_KEY } })
    */
   headers?: Readonly<Record<string, string>> | undefined
   /**
@@ -82,18 +72,12 @@ export interface AnalyticsSettings {
    * The logger of the client, used instead of process warnings: `console`, a logger of pino, or any object with `debug`,
    * `info`, `warn` and `error`, each called with fields and a message. Credentials are never logged. If the logger throws or
    * rejects, the error is ignored. Default: none.
-   *
-   * @example
-   * new Analytics({ writeKey, logger: pino().child({ module: 'tracking' }) })
    */
   logger?: Logger | undefined
   /**
    * Your own HTTP client: an object with `makeRequest`, or a function with the signature of `fetch`. Default: on
    * Node.js `node:http`, or the global `fetch` if the process has replaced it or given it a proxy, a mock or interceptors; on
    * other runtimes the global `fetch`.
-   *
-   * @example
-   * new Analytics({ writeKey, httpClient: (url, request) => fetch(url, { ...request, dispatcher: proxy }) })
    */
   httpClient?: HTTPClient | HTTPFetchFn | undefined
   /** Settings for OAuth, to authenticate with access tokens instead of the write key. Default: none. */
@@ -133,9 +117,6 @@ export interface AnalyticsSettings {
    * A function that is called for every event and returns defaults for it: `userId`, `anonymousId`, `context`, `integrations`,
    * `timestamp`, `properties`. The values of the call win. If the function throws or returns no object, there is a warning, and the
    * event is sent without these defaults. Default: none.
-   *
-   * @example
-   * new Analytics({ writeKey, scope: () => ({ context: { app: { version: process.env.RELEASE } } }) })
    */
   scope?: (() => Scope | undefined) | undefined
   /**
@@ -147,9 +128,6 @@ export interface AnalyticsSettings {
    * For serverless platforms: the function of your platform that keeps an invocation alive until a promise settles. It is
    * called with a promise that resolves when the events tracked in this turn of the event loop have been flushed. Default:
    * none.
-   *
-   * @example
-   * new Analytics({ writeKey, waitUntil: (promise) => ctx.waitUntil(promise) })
    */
   waitUntil?: ((promise: Promise<unknown>) => void) | undefined
   /**
@@ -163,9 +141,6 @@ export interface AnalyticsSettings {
 /**
  * Settings for OAuth: the client signs an assertion with your private key and exchanges it for an access token (RFC 7523).
  * Tokens are kept in memory and renewed before they expire.
- *
- * @example
- * new Analytics({ writeKey, oauthSettings: { clientId, keyId, clientKey: process.env.CLIENT_KEY } })
  */
 export interface OAuthSettings {
   /** The id of the OAuth application: 1 to 1,024 visible ASCII characters. Required. */

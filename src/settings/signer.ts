@@ -2,19 +2,6 @@
  * Signs the assertions of a client, for example with a key in a key management service.
  *
  * @see RFC 7515
- * @example
- * const signer: Signer = {
- *   algorithm: 'RS256',
- *   async sign(data) {
- *     const { Signature } = await kms.sign({
- *       KeyId: 'alias/tracking',
- *       Message: data,
- *       MessageType: 'RAW',
- *       SigningAlgorithm: 'RSASSA_PKCS1_V1_5_SHA_256',
- *     })
- *     return Signature
- *   },
- * }
  */
 export interface Signer {
   /**

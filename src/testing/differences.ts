@@ -13,12 +13,12 @@ export interface AsymmetricMatcher {
   asymmetricMatch(actual: never): boolean
 }
 
-/** Whether `actual` has the values of `expected`, as in `toMatchObject`. */
+/** As in `toMatchObject`. */
 export type Matches = (actual: unknown, expected: unknown) => boolean
 
 /**
- * What `toMatchObject` of Jest and Vitest does with parsed JSON, for tests without one of these runners: each key of `expected`
- * must be there, with a value that matches; other keys may have any value; lists have the same length.
+ * What `toMatchObject` does with parsed JSON, for tests without Jest or Vitest: each key of `expected` must be there, with a value
+ * that matches; lists have the same length.
  */
 export const isPart: Matches = (actual, expected) => {
   if (isAsymmetric(expected)) return expected.asymmetricMatch(actual as never)
@@ -27,7 +27,6 @@ export const isPart: Matches = (actual, expected) => {
   return names.every((name) => has(actual, name) && isPart(own(actual, name), own(expected, name)))
 }
 
-/** Finds the differences between `actual` and `expected`. None if they match. */
 export function differences(
   expected: unknown,
   actual: unknown,
@@ -48,12 +47,12 @@ export function isAsymmetric(value: unknown): value is AsymmetricMatcher {
   return typeof (value as { asymmetricMatch?: unknown } | null)?.asymmetricMatch === 'function'
 }
 
-/** Whether `value` is an object, such as a `Map` or a `Date`, that is not compared by its keys. Parsed JSON has none. */
+/** Whether `value` is an object, such as a `Map`, that is not compared by its keys. Parsed JSON has none. */
 export function isOpaque(value: unknown): boolean {
   return isObject(value) && !isRecord(value) && !Array.isArray(value)
 }
 
-/** The keys to compare one by one; `undefined` if the two values can only be compared as a whole. */
+/** `undefined` if the two values can only be compared as a whole. */
 function namesToCompare(expected: unknown, actual: unknown): string[] | undefined {
   if (!isObject(expected) || !isObject(actual) || isAsymmetric(expected) || isOpaque(expected))
     return undefined

@@ -6,21 +6,18 @@ const MICROTASKS = 64
 interface Timer {
   readonly dueMs: number
   readonly run: () => void
-  /** Clears the timer of the runtime; `undefined` until there is one. */
+  /** `undefined` until there is a timer of the runtime. */
   stop: (() => void) | undefined
 }
 
-/**
- * A clock without waiting: when events only wait for time to pass, the clock skips to the next timer. So retries and rate
- * limits need no time, with real and with fake timers, and happen in the same order as in production.
- */
+/** A clock that skips to the next timer when events only wait for time to pass, so that retries and rate limits need no time. */
 export class EagerClock implements Clock {
   readonly #timers = new Set<Timer>()
+  /** Whether events only wait for time to pass. */
   readonly #isWaiting: () => boolean
   #skippedMs = 0
   #isScheduled = false
 
-  /** @param isWaiting Returns whether events only wait for time to pass. */
   constructor(isWaiting: () => boolean) {
     this.#isWaiting = isWaiting
   }
@@ -44,12 +41,11 @@ export class EagerClock implements Clock {
     return () => this.#end(timer)
   }
 
-  /** Does nothing: the process need not be kept alive, because a test client does not wait for anything outside the process. */
+  /** A test client waits for nothing outside the process. */
   hold(): () => void {
     return () => {}
   }
 
-  /** Checks after the current microtasks whether there is time to skip. */
   #lookLater(): void {
     if (this.#isScheduled) return
     this.#isScheduled = true
@@ -71,10 +67,7 @@ export class EagerClock implements Clock {
     this.#lookLater()
   }
 
-  /**
-   * Sets timers of the runtime late: most timers are cleared within their turn, and a test that counts timers should not see
-   * such timers.
-   */
+  /** Late, because a test that counts timers should not see those that are cleared within their turn. */
   #setReal(): void {
     for (const timer of this.#timers) {
       timer.stop ??= systemClock.setTimer(

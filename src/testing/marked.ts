@@ -1,14 +1,12 @@
 /** A global symbol, because the matchers and the client may come from different copies of this module. */
 const RECORD: unique symbol = Symbol.for('trackpost.testing.record') as never
 
-/** What a test client has seen. */
 export interface TestRecord {
   readonly messages: readonly object[]
-  /** The events that failed, each as its message with the `code` of its failure; `undefined` for a list of messages. */
+  /** Each as its message with the `code` of its failure; `undefined` for a list of messages. */
   readonly failed: (() => readonly object[]) | undefined
-  /** Number of events that are still inside plugins and may be sent or dropped. */
+  /** Events that are inside plugins. */
   undecided(): number
-  /** Number of events without an outcome. */
   pending(): number
 }
 
@@ -17,11 +15,7 @@ export function markRecord(analytics: object, record: TestRecord): void {
   for (const one of [analytics, record.messages]) Object.defineProperty(one, RECORD, { value: record })
 }
 
-/**
- * Returns what a test client has seen, given the client, its `analytics` or a list of messages.
- *
- * @throws TypeError when `received` is another value.
- */
+/** @throws TypeError unless `received` is a test client, its `analytics` or a list of messages. */
 export function recordOf(received: unknown): TestRecord {
   const { messages } = (received ?? {}) as { messages?: unknown }
   for (const one of [received, messages]) {

@@ -22,7 +22,6 @@ interface Runner {
   readonly utils?: { readonly iterableEquality?: unknown; readonly subsetEquality?: unknown }
 }
 
-/** Returns what `toMatchObject` of the runner does. */
 function matchesOf({ equals, customTesters = [], utils }: Runner): Matches {
   const { iterableEquality, subsetEquality } = utils ?? {}
   if (equals === undefined || subsetEquality === undefined) return isPart
@@ -31,20 +30,18 @@ function matchesOf({ equals, customTesters = [], utils }: Runner): Matches {
 }
 
 interface Wanted {
-  /** A part of a message of one kind. */
+  /** Of a message of one kind. */
   readonly part: { readonly type: Kind }
-  /** An asymmetric matcher that the whole message must match too. */
+  /** Must match the whole message too. */
   readonly whole?: AsymmetricMatcher
 }
 
 interface Search {
   readonly wanted: Wanted
-  /** What is looked for, for people. */
   readonly call: string
   readonly candidates: readonly object[]
-  /** What became of the candidates. */
   readonly fate: 'sent' | 'failed'
-  /** Number of events that may become candidates. */
+  /** Events that may become candidates. */
   readonly undecided: number
   readonly times?: number
 }
@@ -201,8 +198,6 @@ export interface TrackpostMatchers<Result = void, Received = unknown> {
    *
    * @param event The name, or a matcher such as `expect.stringMatching(/^Order /)`.
    * @param partial The values that the message must have. They, or all of it, may be asymmetric matchers.
-   * @example
-   * expect(client).toHaveTracked('Order Completed', { properties: { total: 42.5 } })
    */
   toHaveTracked<Name extends EventName<MapsOf<Received>[0]>>(
     event: Name | AsymmetricMatcher,
@@ -212,8 +207,6 @@ export interface TrackpostMatchers<Result = void, Received = unknown> {
    * Exactly `times` `track` messages with this name and the values in `partial` were sent.
    *
    * @param times An integer, at least 0.
-   * @example
-   * expect(client).toHaveTrackedTimes('Order Completed', 1)
    */
   toHaveTrackedTimes<Name extends EventName<MapsOf<Received>[0]>>(
     event: Name | AsymmetricMatcher,
@@ -237,8 +230,6 @@ export interface TrackpostMatchers<Result = void, Received = unknown> {
    * @param event The name, or a matcher such as `expect.stringMatching(/^Order /)`.
    * @param partial The `code` of the failure, and the values that the message must have. They, or all of it, may be
    * asymmetric matchers.
-   * @example
-   * expect(client).toHaveFailed('Order Completed', { code: 'rejected' })
    */
   toHaveFailed<Name extends EventName<MapsOf<Received>[0]>>(
     event: Name | AsymmetricMatcher,

@@ -2,13 +2,13 @@ import { type Holder, type MessageStore, SlabStore, type StoredMessage } from '.
 
 /** A store that also keeps a copy of each queued message for the test. */
 export class Recorder<Message extends { messageId: string }> implements MessageStore {
-  /** Oldest first. Always the same array. */
+  /** Always the same array. */
   readonly messages: Message[] = []
   readonly #store = new SlabStore()
   readonly #live = new Set<StoredMessage>()
   onMessage: () => void = () => {}
 
-  /** Number of messages whose event has no outcome. */
+  /** Messages whose event has no outcome. */
   get live(): number {
     return this.#live.size
   }
@@ -38,7 +38,6 @@ export class Recorder<Message extends { messageId: string }> implements MessageS
     this.#store.release(stored)
   }
 
-  /** Removes the message of an event that failed. */
   forget(messageId: string): void {
     const index = this.messages.findIndex((message) => message.messageId === messageId)
     if (index >= 0) this.messages.splice(index, 1)

@@ -14,7 +14,6 @@ interface Candidate {
 
 interface Options {
   readonly matches?: Matches | undefined
-  /** What became of the messages. Default: `sent`. */
   readonly fate?: 'sent' | 'failed'
 }
 
@@ -61,7 +60,6 @@ function nearestTo(
   return candidates.sort((one, other) => one.distance - other.distance).slice(0, MAX_MESSAGES)
 }
 
-/** A different kind counts more than a different event name, and a different name counts more than all other differences. */
 function distanceOf(found: readonly Difference[]): number {
   let distance = 0
   for (const { path, expected, actual } of found) {

@@ -15,7 +15,7 @@ export interface RequestFailure {
 export class Service implements HTTPClient {
   #failures: { readonly failure: RequestFailure; left: number }[] = []
 
-  /** Makes the next requests fail. Failures of earlier calls come first. @throws TypeError when `failure` is invalid. */
+  /** Failures of earlier calls come first. @throws TypeError when `failure` is invalid. */
   failNext(failure: RequestFailure = {}): void {
     const { times = 1, status, code } = failure
     if (status !== undefined && code !== undefined) {

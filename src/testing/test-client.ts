@@ -61,8 +61,6 @@ export interface TestClient<Events = AnyEvents, User = UserTraits, Group = Group
    * Returns all messages that match, oldest first.
    *
    * @param filter A part of a message, an asymmetric matcher for a whole message, or a function.
-   * @example
-   * const [order] = client.find({ event: 'Order Completed', userId: 'ada' })
    */
   find<Name extends EventName<Events>>(filter: TrackFilter<Events, Name>): TrackMessage<Events, Name>[]
   find<Type extends Kind>(
@@ -73,8 +71,6 @@ export interface TestClient<Events = AnyEvents, User = UserTraits, Group = Group
    * Waits for the first message that matches, for code that tracks asynchronously.
    *
    * @returns The message. The promise rejects after `timeout`, with an error that shows the most similar messages.
-   * @example
-   * await client.waitFor({ event: 'Order Completed' }, { timeout: 500 })
    */
   waitFor<Name extends EventName<Events>>(
     filter: TrackFilter<Events, Name>,
@@ -95,14 +91,10 @@ export interface TestClient<Events = AnyEvents, User = UserTraits, Group = Group
    * `maxRetries` retries the event fails.
    *
    * @throws TypeError when `failure` is invalid.
-   * @example
-   * client.failNext({ status: 400 }) // the next event fails with `rejected`
-   * client.failNext({ times: Infinity }) // the service is down until `clear()`
    */
   failNext(failure?: RequestFailure): void
 }
 
-/** The constructor of `Analytics` with its internal parameters. */
 type Constructor = new (settings: AnalyticsSettings, seams: Seams) => Analytics<never, never, never>
 
 /**
@@ -164,7 +156,6 @@ export function createTestClient<Events = AnyEvents, User = UserTraits, Group = 
     undecided: () => Math.max(0, analytics.stats.pending - recorder.live),
     pending: () => analytics.stats.pending,
   })
-  // The overloads only narrow the type of the result.
   return client as unknown as TestClient<Events, User, Group>
 }
 

@@ -7,15 +7,10 @@ interface Waiter<Message> {
   readonly reject: (error: unknown) => void
 }
 
-/** The pending calls of `waitFor`. */
 export class Waiters<Message> {
   readonly #waiters = new Set<Waiter<Message>>()
 
-  /**
-   * Resolves to the first message that matches, which may already be there.
-   *
-   * @param describe Makes the error message for the timeout.
-   */
+  /** Resolves to the first message that matches, which may already be there. `describe` makes the error message for the timeout. */
   wait(
     messages: readonly Message[],
     isMeant: (message: Message) => boolean,

@@ -42,7 +42,6 @@ export type AnalyticsOf<Events = AnyEvents, User = UserTraits, Group = GroupTrai
   options?: RequestOptions,
 ) => Analytics<Events, User, Group>
 
-/** The settings have been resolved, so they are given among the seams. */
 type Constructor<Client> = new (settings: AnalyticsSettings, seams: Seams) => Client
 const NO_SETTINGS = {} as AnalyticsSettings
 
@@ -124,7 +123,6 @@ function isObject(value: unknown): value is object {
   return (typeof value === 'object' && value !== null) || typeof value === 'function'
 }
 
-/** `undefined` if there is none, or if it cannot be read. */
 function waitUntilOf(request: unknown, options: RequestOptions | undefined): ResolvedSettings['waitUntil'] {
   for (const holder of [options, request] as ({ readonly waitUntil?: unknown } | null | undefined)[]) {
     try {
