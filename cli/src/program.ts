@@ -130,7 +130,9 @@ function addImport(program: Command, context: CommandContext, onExit: OnExit): v
     .option('--rest', 'send all other columns as properties, or as traits')
     .addOption(new Option('--format <name>', 'format of the file; default: detected').choices(FORMATS))
     .option('--delimiter <character>', 'delimiter of a CSV file; default: detected', delimiter)
-    .option('--columns <names>', 'columns of a CSV file without a header, separated by commas', names)
+    .option('--columns <names>', 'columns of a CSV file without a header, separated by commas', (text) =>
+      text.split(',').map((name) => name.trim()),
+    )
     .option('--skip-lines <number>', 'lines above the header of a CSV file', wholeNumber(0, 1_000_000))
     .option('--encoding <name>', 'encoding of the file, such as windows-1252; default: UTF-8', encoding)
     .addOption(new Option('--decimal <character>', 'decimal separator of numbers').choices(['.', ',']))
@@ -143,7 +145,7 @@ function addImport(program: Command, context: CommandContext, onExit: OnExit): v
         'refuse',
       ]),
     )
-    .option('--rate <number>', 'maximum number of lines per second', positive)
+    .option('--rate <number>', 'maximum number of lines per second', wholeNumber(1, 1_000_000))
     .option('--resume', 'continue where an interrupted import stopped')
     .option('--restart', 'start over, even if an interrupted import could continue')
     .option('--state <path>', 'state file; default: <file>.trackpost-state.json')
@@ -172,10 +174,6 @@ function collect(value: string, previous: readonly string[] = []): readonly stri
   return [...previous, value]
 }
 
-function names(text: string): readonly string[] {
-  return text.split(',').map((name) => name.trim())
-}
-
 function encoding(name: string): string {
   try {
     return new TextDecoder(name).encoding
@@ -201,10 +199,4 @@ function wholeNumber(min: number, max: number): (text: string) => number {
     if (/^\d+$/.test(text) && value >= min && value <= max) return value
     throw new InvalidArgumentError(`expected a whole number from ${min} to ${max}`)
   }
-}
-
-function positive(text: string): number {
-  const value = Number(text)
-  if (text.trim() !== '' && value > 0 && Number.isFinite(value)) return value
-  throw new InvalidArgumentError('expected a number greater than 0')
 }

@@ -1,11 +1,8 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { cast, timeResult } from '../src/import/cast.ts'
-import { findDelimiter } from '../src/import/csv.ts'
 import { deriveMessageId } from '../src/import/message-id.ts'
-import { Pace } from '../src/import/pace.ts'
-import type { SourceRecord } from '../src/import/record.ts'
 import { readTime } from '../src/import/time.ts'
-import { Window } from '../src/import/window.ts'
+import { showProgress } from '../src/output/progress.ts'
 import { duration, printable, quoted } from '../src/output/text.ts'
 import { lossOf, parseExact, repeatedKey } from '../src/settings/exact-json.ts'
 
@@ -185,73 +182,6 @@ describe('numbers that a double cannot hold', () => {
   })
 })
 
-describe('the window of pending lines', () => {
-  const record = (line: number, bytes = 10): SourceRecord => ({
-    line,
-    nextLine: line + 1,
-    end: line * 100,
-    bytes: Buffer.alloc(bytes),
-  })
-
-  test('moves past lines in the order of the file, even if their outcomes arrive in another order', () => {
-    const passed: number[] = []
-    const window = new Window({ offset: 0, line: 1 }, { lines: 10, bytes: 1_000 }, (line) =>
-      passed.push(line.record.line),
-    )
-    const [one, two, three] = [1, 2, 3].map((line) => window.add(record(line), `id-${line}`))
-
-    window.settle(three as never, 'delivered')
-    window.settle(two as never, 'refused', { reason: 'invalid', message: 'x' })
-    expect([passed, window.frontier]).toEqual([[], { offset: 0, line: 1 }])
-    window.settle(one as never, 'delivered')
-
-    expect([passed, window.frontier, window.isEmpty]).toEqual([[1, 2, 3], { offset: 300, line: 4 }, true])
-  })
-
-  test('stops at a line that was neither delivered nor refused', () => {
-    const window = new Window({ offset: 0, line: 1 }, { lines: 10, bytes: 1_000 }, () => {})
-    const [one, two] = [1, 2].map((line) => window.add(record(line), undefined))
-    window.settle(one as never, 'undelivered')
-    window.settle(two as never, 'delivered')
-    window.passTo({ offset: 900, line: 9 })
-
-    expect(window.frontier).toEqual({ offset: 0, line: 1 })
-  })
-
-  test.each([
-    ['lines', { lines: 2, bytes: 1_000 }],
-    ['bytes', { lines: 100, bytes: 20 }],
-  ])(
-    'is full when it reaches its limit of %s, and has room after the first outcome',
-    async (_label, limits) => {
-      const window = new Window({ offset: 0, line: 1 }, limits, () => {})
-      const first = window.add(record(1), undefined)
-      expect(window.isFull).toBe(false)
-      window.add(record(2), undefined)
-      expect(window.isFull).toBe(true)
-      const room = window.room()
-      window.settle(first, 'delivered')
-
-      await room
-      expect(window.isFull).toBe(false)
-    },
-  )
-})
-
-test('Pace lets lines through at the given rate', () => {
-  let nowMs = 0
-  const pace = new Pace(100, () => nowMs)
-  let lines = 0
-  while (nowMs < 10_000) {
-    nowMs += pace.take()
-    lines++
-  }
-
-  // A burst of ten at the start, then one line every 10 ms.
-  expect(lines).toBeGreaterThanOrEqual(1_005)
-  expect(lines).toBeLessThanOrEqual(1_015)
-})
-
 test('a messageId depends on the file name, line number and content, and is short enough for the service', () => {
   const at = (line: number, text: string) => ({ line, end: 9, bytes: Buffer.from(text) })
   const first = at(1, 'x')
@@ -270,13 +200,6 @@ test('a messageId depends on the file name, line number and content, and is shor
   for (const id of ids) expect(id).toMatch(/^import-[\w-]{32}$/)
 })
 
-test('the delimiter is the most frequent candidate in the header, outside quotes', () => {
-  expect(findDelimiter('a,b,c')).toBe(',')
-  expect(findDelimiter('a;b;"c,d,e,f"')).toBe(';')
-  expect(findDelimiter('a\tb')).toBe('\t')
-  expect(findDelimiter('one')).toBe(',')
-})
-
 test('text from a file or service becomes printable and short, and durations become readable', () => {
   expect(printable('a\u001b[31m\n\u202eb')).toBe('a\\u001b[31m\\u000a\\u202eb')
   expect(quoted('x'.repeat(100)).length).toBeLessThan(60)
@@ -285,5 +208,24 @@ test('text from a file or service becomes printable and short, and durations bec
     '12 s',
     '3 min 20 s',
     '2 h 5 min',
+  ])
+})
+
+test('the progress is a line every five seconds, with the reason of a wait', () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const log = vi.fn()
+  const read = vi.fn(() => ({ done: 500, failed: 12, share: 0.259, paused: undefined as string | undefined }))
+  const end = showProgress(read, log)
+
+  vi.advanceTimersByTime(5_000)
+  read.mockReturnValue({ done: 1_000, failed: 12, share: 0.5, paused: 'waits 60 s: [503]' })
+  vi.advanceTimersByTime(5_000)
+  end()
+  vi.advanceTimersByTime(60_000)
+
+  expect(log.mock.calls.flat()).toEqual([
+    '25 %, 500 lines, 12 failed, 100/s',
+    '50 %, 1,000 lines, 12 failed, waits 60 s: [503]',
   ])
 })

@@ -173,11 +173,3 @@ test('after the last save of an import, no other one follows a save that was und
   expect([flushes, vi.getTimerCount()]).toEqual([3, 0])
   expect(JSON.parse(readFileSync(`${path}.state`, 'utf8'))).toMatchObject({ isDone: true })
 })
-
-test('no file is created until a line is refused', async () => {
-  const path = join(newFolder(), 'rejects.ndjson')
-  const rejects = new Rejects(path, STYLE, undefined)
-  await rejects.flush()
-
-  expect([existsSync(path), rejects.mark]).toEqual([false, undefined])
-})

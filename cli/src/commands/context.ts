@@ -1,8 +1,6 @@
-import type { Output } from '../output/text.ts'
-
 export interface CommandContext {
-  readonly stdout: Output
-  readonly stderr: Output
+  readonly stdout: NodeJS.WritableStream
+  readonly stderr: NodeJS.WritableStream
   readonly env: Readonly<Record<string, string | undefined>>
   /**
    * Calls `run` when the user interrupts the command, for example with Ctrl+C. A second interrupt ends the process. Returns a

@@ -42,7 +42,6 @@ export interface ImportFlags extends ConnectionFlags, MappingFlags {
 /** Problems that are printed one by one. */
 const MAX_LISTED = 100
 
-/** Resolves with the exit code. */
 export async function runImport(file: string, flags: ImportFlags, context: CommandContext): Promise<number> {
   if (flags.resume === true && flags.restart === true)
     throw new UsageError('expected --resume or --restart, got both')
@@ -146,7 +145,7 @@ class ImportRun {
   readonly #parts: RunParts
   readonly #listed: ImportResult['problems'][number][] = []
   #dropped = 0
-  #log: (line: string) => void
+  readonly #log: (line: string) => void
 
   constructor(parts: RunParts) {
     this.#parts = parts
@@ -192,16 +191,15 @@ class ImportRun {
       this.#log(`${file}: there is no state file ${path}: starts at the first line`)
     if (input.format === 'csv') this.#noteUnused('columns that are not sent')
     const { totalBytes } = source
-    const progress = showProgress(
+    const endProgress = showProgress(
       () => ({
         done: importer.delivered + importer.refused,
         failed: importer.refused,
         share: totalBytes && Math.min(1, source.bytesBefore(importer.frontier.offset) / totalBytes),
         paused: importer.pausedNow,
       }),
-      context.stderr,
+      this.#log,
     )
-    this.#log = (line) => progress.log(printable(line))
     const forget = context.onInterrupt(() => {
       this.#log('trackpost: stopping: requests in flight get 10 s. Ctrl+C again ends at once')
       importer.stop()
@@ -210,7 +208,7 @@ class ImportRun {
       await importer.run(input, mapper, checkpoint)
     } finally {
       forget()
-      progress.stop()
+      endProgress()
     }
     await checkpoint?.finish(importer.isComplete)
     if (importer.problem !== undefined)

@@ -31,7 +31,6 @@ export interface SendFlags extends ConnectionFlags {
   readonly json?: boolean
 }
 
-/** Resolves with the exit code. */
 export async function runSend(kind: Kind, flags: SendFlags, context: CommandContext): Promise<number> {
   const connection = readConnection(flags, context.env)
   const warn = (text: string): void => void context.stderr.write(`trackpost: ${text}\n`)
@@ -94,24 +93,23 @@ function readParams(flags: SendFlags, onLoss: OnLoss): Record<string, unknown> {
   return {
     ...{ userId, anonymousId, previousId, groupId, event, name, category, messageId },
     timestamp: time?.ms,
-    properties: readObject('propert', flags.properties, flags.property, onLoss),
-    traits: readObject('trait', flags.traits, flags.trait, onLoss),
-    context: readObject('context', undefined, flags.context, onLoss),
-    integrations: readObject('integration', undefined, flags.integration, onLoss),
+    properties: readObject('--property', flags.property, onLoss, '--properties', flags.properties),
+    traits: readObject('--trait', flags.trait, onLoss, '--traits', flags.traits),
+    context: readObject('--context', flags.context, onLoss),
+    integrations: readObject('--integration', flags.integration, onLoss),
   }
 }
 
 /** Merges `--properties '{"plan":"pro"}'` or `--properties @file.json` with single properties. Single properties win. */
 function readObject(
-  stem: string,
-  whole: string | undefined,
+  option: string,
   single: readonly string[] | undefined,
   onLoss: OnLoss,
+  wholeOption = '',
+  whole?: string,
 ): Record<string, unknown> | undefined {
   if (whole === undefined && single === undefined) return undefined
-  const fields =
-    whole === undefined ? {} : parseWhole(stem === 'propert' ? '--properties' : `--${stem}s`, whole, onLoss)
-  const option = stem === 'propert' ? '--property' : `--${stem}`
+  const fields = whole === undefined ? {} : parseWhole(wholeOption, whole, onLoss)
   for (const text of single ?? []) {
     const [name, value] = parseAssignment(option, text, onLoss)
     if (put(fields, name.split('.'), value) === 'blocked')

@@ -1,5 +1,4 @@
-import { randomBytes } from 'node:crypto'
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { CommandError, EXIT, fileProblem, UsageError } from '../errors.ts'
 import { printable } from '../output/text.ts'
 import type { CommandContext } from './context.ts'
@@ -9,7 +8,6 @@ export interface TypesFlags {
   readonly check?: boolean
 }
 
-/** Resolves with the exit code. */
 export async function runTypes(path: string, flags: TypesFlags, context: CommandContext): Promise<number> {
   const { out } = flags
   if (flags.check === true && out === undefined)
@@ -20,10 +18,11 @@ export async function runTypes(path: string, flags: TypesFlags, context: Command
     return EXIT.delivered
   }
   const present = readPresent(out)
+  // Git may have changed the line ends.
+  const isSame = present?.replaceAll('\r\n', '\n') === text
   if (flags.check === true) {
-    const line = firstDifference(present ?? '', text)
-    if (line === undefined) return EXIT.delivered
-    const what = present === undefined ? 'there is no such file' : `line ${line} does not match the plan`
+    if (isSame) return EXIT.delivered
+    const what = present === undefined ? 'there is no such file' : 'it does not match the plan'
     throw new CommandError(`${printable(out)}: ${what}; the command without --check writes it again`)
   }
   const [header] = text.split('\n')
@@ -31,7 +30,7 @@ export async function runTypes(path: string, flags: TypesFlags, context: Command
     throw new UsageError(
       `--out: ${printable(out)} was not made by this command, and is not overwritten: name another file, or remove it`,
     )
-  if (firstDifference(present ?? '', text) !== undefined) writeWhole(out, text)
+  if (!isSame) write(out, text)
   context.stdout.write(`${printable(out)}: ${events} ${events === 1 ? 'event' : 'events'}\n`)
   return EXIT.delivered
 }
@@ -40,12 +39,7 @@ async function typesOf(path: string, adminToken?: string): Promise<{ text: strin
   // Loaded only when needed: the code for plans is as large as the rest of the program.
   const { readPlanFile } = await import('../plan/plan-file.ts')
   const { createTypes } = await import('../plan/typescript.ts')
-  try {
-    return await createTypes(await readPlanFile(path, adminToken))
-  } catch (error) {
-    if (error instanceof RangeError) throw new UsageError(`${printable(path)}: nested too deeply for a plan`)
-    throw error
-  }
+  return createTypes(await readPlanFile(path, adminToken))
 }
 
 function readPresent(path: string): string | undefined {
@@ -57,22 +51,10 @@ function readPresent(path: string): string | undefined {
   }
 }
 
-/** Counts lines from 1. Ignores line endings, which Git may have changed. */
-function firstDifference(present: string, text: string): number | undefined {
-  const [one, other] = [present, text].map((content) => content.replaceAll('\r\n', '\n').split('\n'))
-  const length = Math.max(one?.length ?? 0, other?.length ?? 0)
-  for (let index = 0; index < length; index++) if (one?.[index] !== other?.[index]) return index + 1
-  return undefined
-}
-
-/** Writes atomically: a reader of the path sees either the old content or the complete new content. */
-function writeWhole(path: string, text: string): void {
-  const temporary = `${path}.${randomBytes(4).toString('hex')}.tmp`
+function write(path: string, text: string): void {
   try {
-    writeFileSync(temporary, text)
-    renameSync(temporary, path)
+    writeFileSync(path, text)
   } catch (error) {
-    rmSync(temporary, { force: true })
     throw new CommandError(`${printable(path)} cannot be written: ${fileProblem(error)}`)
   }
 }

@@ -11,7 +11,7 @@ export interface VerifyFlags extends ConnectionFlags {
 
 const PROXY_NAMES = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'all_proxy']
 
-/** Sends no event. Resolves with the exit code. */
+/** Sends no event. */
 export async function runVerify(flags: VerifyFlags, context: CommandContext): Promise<number> {
   const { stdout, stderr, env } = context
   const connection = readConnection(flags, env)

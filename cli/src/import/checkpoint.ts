@@ -49,10 +49,6 @@ export class Checkpoint {
     this.#onProblem = onProblem
   }
 
-  get hasFailed(): boolean {
-    return this.#hasFailed
-  }
-
   /** Saves before anything is sent, and then once a second. @throws CommandError when the first save fails. */
   async start(): Promise<void> {
     await this.#write(false)

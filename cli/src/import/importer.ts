@@ -46,8 +46,6 @@ export class Importer {
   /** Why the import ended early. */
   problem: CommandError | undefined
   isInterrupted = false
-  /** Why nothing was sent during the last pause. */
-  paused: string | undefined
 
   readonly #options: ImporterOptions
   readonly #client: Analytics
@@ -56,6 +54,8 @@ export class Importer {
   readonly #pace: Pace | undefined
   #refusedInARow = 0
   #pausedUntilMs = 0
+  /** Why nothing was sent during the last pause. */
+  #paused: string | undefined
   /** Failed requests since the service last accepted one. */
   #failures = 0
   #lastDeliveredAt: number | undefined
@@ -96,7 +96,7 @@ export class Importer {
 
   /** Why nothing is being sent now; `undefined` if there is no pause. */
   get pausedNow(): string | undefined {
-    return performance.now() < this.#pausedUntilMs ? this.paused : undefined
+    return performance.now() < this.#pausedUntilMs ? this.#paused : undefined
   }
 
   /** Stops reading. {@link Importer.run} then ends when the lines in flight have an outcome. */
@@ -154,14 +154,14 @@ export class Importer {
   #pause(waitMs: number, { lastError, lastDeliveredAt }: Status): void {
     const { settings, onWarning } = this.#options
     this.#pausedUntilMs = performance.now() + waitMs
-    this.paused = `waits ${Math.ceil(waitMs / 1_000)} s: ${lastError?.message ?? 'the service asks for it'}`
+    this.#paused = `waits ${Math.ceil(waitMs / 1_000)} s: ${lastError?.message ?? 'the service asks for it'}`
     // A rate limit does not count as a failure.
     if (lastError === undefined || lastError.status === 429) return
     if (this.#lastDeliveredAt !== lastDeliveredAt?.getTime()) this.#failures = 0
     this.#lastDeliveredAt = lastDeliveredAt?.getTime()
     const { maxRetries = 0 } = settings
     if (++this.#failures === 1 && maxRetries > 0)
-      onWarning(`${this.paused}; tries again, at most ${counted(maxRetries, 'time')} (--max-retries)`)
+      onWarning(`${this.#paused}; tries again, at most ${counted(maxRetries, 'time')} (--max-retries)`)
     // Counted for the service as a whole: the client counts retries per event, and the next request may have other events.
     if (this.#failures > maxRetries) this.stop(new CommandError(lastError.message))
   }

@@ -214,8 +214,10 @@ export function createObjectMapper(mapping: Mapping): Mapper<Fields> {
         note(loss, place)
       }
       let left: Fields = fields
-      for (const { source, path } of paths)
+      for (const { source, path } of paths) {
+        if (unseen.size > 0 && valueAt(fields, source) !== undefined) unseen.delete(source)
         left = without(left, Object.hasOwn(left, source) ? [source] : path)
+      }
       const builder = new MessageBuilder(mapping, note)
       for (const name of Object.keys(left)) {
         if (name === NOTE_FIELD) continue
@@ -238,7 +240,6 @@ export function createObjectMapper(mapping: Mapping): Mapper<Fields> {
       for (const { target, source, cast } of mapping.assignments) {
         const value = valueAt(fields, source)
         if (value === undefined) continue
-        if (unseen.size > 0) unseen.delete(source)
         const problem = builder.set(target, value, cast, source)
         if (problem !== undefined) return { problem }
       }

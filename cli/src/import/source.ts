@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { pipeline, type Readable } from 'node:stream'
@@ -84,19 +85,13 @@ function createSource(
 }
 
 async function readFingerprint(path: string, bytes = HEAD_BYTES): Promise<Fingerprint> {
-  const file = await open(path)
-  try {
-    const buffer = Buffer.alloc(bytes)
-    let headBytes = 0
-    for (;;) {
-      const { bytesRead } = await file.read(buffer, headBytes, bytes - headBytes, headBytes)
-      headBytes += bytesRead
-      if (bytesRead === 0 || headBytes === bytes) break
-    }
-    return { headBytes, headSha256: createHash('sha256').update(buffer.subarray(0, headBytes)).digest('hex') }
-  } finally {
-    await file.close()
+  const hash = createHash('sha256')
+  let headBytes = 0
+  for await (const chunk of createReadStream(path, { end: bytes - 1 })) {
+    hash.update(chunk)
+    headBytes += chunk.length
   }
+  return { headBytes, headSha256: hash.digest('hex') }
 }
 
 async function* unpacked(path: string, stream: Readable, onPacked: () => void): AsyncGenerator<Buffer> {

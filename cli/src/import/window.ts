@@ -41,11 +41,6 @@ export class Window {
     return this.#lines.length - this.#first >= this.#limits.lines || this.#bytes >= this.#limits.bytes
   }
 
-  /** A line with the outcome `undelivered` stays in the window. */
-  get isEmpty(): boolean {
-    return this.#lines.length === this.#first
-  }
-
   add(record: SourceRecord, messageId: string | undefined): PendingLine {
     const line: PendingLine = { record, messageId }
     this.#lines.push(line)
@@ -61,7 +56,8 @@ export class Window {
 
   /** Moves the frontier to the end of the file, so that blank lines at the end count as done. */
   passTo(end: Position): void {
-    if (this.isEmpty && end.offset > this.#frontier.offset) this.#frontier = end
+    // A line with the outcome `undelivered` stays in the window.
+    if (this.#lines.length === this.#first && end.offset > this.#frontier.offset) this.#frontier = end
   }
 
   /** Waits until there is room, or {@link Window.interrupt} is called. */

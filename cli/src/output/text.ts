@@ -1,6 +1,3 @@
-/** Only a terminal has `isTTY` and `columns`. */
-export type Output = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number }
-
 /** Control characters, and characters that change the direction of text. With them, a file could forge lines of the output. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: this finds them in order to replace them
 const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g
