@@ -1,6 +1,6 @@
 import { useSignal, useSignalEffect } from '@preact/signals'
 import type { FunctionComponent } from 'preact'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import {
   attempt,
   Brand,
@@ -123,8 +123,16 @@ export function App() {
     const total = stats === undefined ? '' : `${plural(totalOf(stats), 'event')} · `
     document.title = `${total}${titleOf(screenNow())} · Trackpost collector`
   })
-  if (access.value !== 'open') return <LoginScreen />
   const screen = screenNow()
+  const before = useRef(screen)
+  useEffect(() => {
+    if (before.current === screen) return
+    before.current = screen
+    // What had the focus is gone with the screen before, or is the menu that led here: the keys belong to the new screen.
+    const { activeElement: active, body } = document
+    if (active === body || active?.closest('.top-bar') != null) document.getElementById('content')?.focus()
+  }, [screen])
+  if (access.value !== 'open') return <LoginScreen />
   const Content = screen === undefined ? UnknownScreen : SCREENS[screen]
   return (
     <div class={`app ${isNarrow.value ? 'narrow' : 'wide'}`}>

@@ -128,5 +128,27 @@ test.each([1440, 390])(
     await hasFocus('.json button.key')
     await page.keyboard.press('Escape')
     await hasFocus('.list')
+
+    await page.goto(`${collector.url}/#/catalogue`)
+    await page.locator('.entries a').press('Enter')
+    await panel(page).getByRole('button', { name: 'Copy JSON Schema' }).focus()
+    await page.keyboard.press('Escape')
+    await hasFocus('.entries a')
   },
 )
+
+test('the keys belong to a screen that was chosen in the menu of a narrow window, or by a link', async () => {
+  const collector = await openCollector()
+  await post(collector, '/v1/track', track({ event: '' }))
+  const page = await openPage(collector, { at: 'problems', viewport: { width: 390, height: 844 } })
+
+  await page.getByRole('link', { name: '1 event' }).press('Enter')
+  await page.locator('#content:focus').waitFor()
+  await page.locator('.screen-button').press('Enter')
+  await page.getByRole('navigation').getByRole('link', { name: 'Requests' }).press('Enter')
+  await row(page, '/v1/track').waitFor()
+  await page.keyboard.press('Enter')
+  await panel(page).getByRole('button', { name: 'Send again' }).press('Enter')
+  await page.locator('.notice', { hasText: 'Sent again' }).waitFor()
+  await panel(page).locator('button:focus', { hasText: 'Send again' }).waitFor()
+})

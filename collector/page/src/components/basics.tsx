@@ -237,6 +237,39 @@ export function Nothing({ title, children }: { title: string; children?: Compone
   )
 }
 
+interface PartProps {
+  title: ComponentChildren
+  /** Beside the title. */
+  beside?: ComponentChildren
+  children: ComponentChildren
+}
+
+/** A part of a screen, under a heading. */
+export function Block({ title, beside, children }: PartProps) {
+  return (
+    <section class="block">
+      <div class="block-head">
+        <h3>{title}</h3>
+        {beside}
+      </div>
+      {children}
+    </section>
+  )
+}
+
+/** A part of a panel, under a heading. */
+export function Section({ title, beside, children }: PartProps) {
+  return (
+    <section class="panel-section">
+      <div class="section-head">
+        <h3>{title}</h3>
+        {beside}
+      </div>
+      {children}
+    </section>
+  )
+}
+
 export function Choice<T extends string>({
   label,
   value,

@@ -98,29 +98,27 @@ interface BarProps {
 
 function Bar({ bucket, x, width, end, href, label }: BarProps) {
   const { accepted, rejected, repeated } = bucket
-  const low = (100 * accepted) / end
-  const middle = (100 * rejected) / end
-  const high = (100 * repeated) / end
+  const percent = (count: number) => (100 * count) / end
+  const parts = [
+    ['accepted', percent(accepted), 0],
+    ['rejected', percent(rejected), percent(accepted)],
+    ['repeat', percent(repeated), percent(accepted + rejected)],
+  ] as const
   const repeats = repeated > 0 ? `, ${count(repeated)} repeated` : ''
   const title = `${label}: ${count(accepted)} accepted, ${count(rejected)} not accepted${repeats}`
   const bars = (
     <>
       <rect class="hover" x={x} width={width} y="0" height="100" />
-      <rect class="accepted" x={x + width * 0.12} width={width * 0.76} y={100 - low} height={low} />
-      <rect
-        class="rejected"
-        x={x + width * 0.12}
-        width={width * 0.76}
-        y={100 - low - middle}
-        height={middle}
-      />
-      <rect
-        class="repeat"
-        x={x + width * 0.12}
-        width={width * 0.76}
-        y={100 - low - middle - high}
-        height={high}
-      />
+      {parts.map(([name, height, below]) => (
+        <rect
+          key={name}
+          class={name}
+          x={x + width * 0.12}
+          width={width * 0.76}
+          y={100 - below - height}
+          height={height}
+        />
+      ))}
       <title>{title}</title>
     </>
   )

@@ -1,4 +1,4 @@
-import { say } from './basics.tsx'
+import { Button, say } from './basics.tsx'
 
 /** Browsers have no clipboard API on pages over plain HTTP. */
 function copyBySelection(text: string): boolean {
@@ -25,4 +25,12 @@ export async function copy(text: string, what: string): Promise<void> {
     isDone = copyBySelection(text)
   }
   say(isDone ? `${what} copied` : `${what} could not be copied: the browser does not allow it here`)
+}
+
+export function CopyButton({ text, what }: { text: string; what: string }) {
+  return (
+    <Button class="quiet" onClick={() => copy(text, what)}>
+      Copy
+    </Button>
+  )
 }

@@ -201,12 +201,8 @@ const receivedAtOf: TimeOf = ({ receivedAt }) => receivedAt
 
 export function EventCells({ event, timeOf = receivedAtOf, pick, addTerm, href }: RowProps) {
   const { type, name, userId, anonymousId, source } = event
-  const userTerm =
-    userId !== null
-      ? termFor('user', userId)
-      : anonymousId !== null
-        ? termFor('anonymous', anonymousId)
-        : undefined
+  const user = userId ?? anonymousId
+  const userTerm = user === null ? undefined : termFor(userId === null ? 'anonymous' : 'user', user)
   return (
     <>
       {pick}
@@ -232,14 +228,8 @@ export function EventCells({ event, timeOf = receivedAtOf, pick, addTerm, href }
           )}
         </span>
       </Cell>
-      <Cell class="user" term={userTerm} addTerm={addTerm} title={visibleText(userId ?? anonymousId ?? '')}>
-        {userId !== null ? (
-          <Text value={userId} />
-        ) : anonymousId !== null ? (
-          <Text value={anonymousId} />
-        ) : (
-          '–'
-        )}
+      <Cell class="user" term={userTerm} addTerm={addTerm} title={visibleText(user ?? '')}>
+        {user === null ? '–' : <Text value={user} />}
       </Cell>
       <Cell
         class="source"

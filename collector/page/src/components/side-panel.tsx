@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useLayoutEffect } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { isNarrow } from '../lib/media.ts'
 import type { Query } from '../lib/use-query.ts'
 import { QueryState } from './basics.tsx'
@@ -24,6 +24,14 @@ function SidePanel({
     document.addEventListener('keydown', onKey)
     return () => document.removeEventListener('keydown', onKey)
   }, [onClose])
+  const panel = useRef<HTMLElement>(null)
+  useLayoutEffect(() => {
+    const opener = document.activeElement
+    return () => {
+      const hasFocus = panel.current?.contains(document.activeElement) === true
+      if (hasFocus && opener instanceof HTMLElement) opener.focus()
+    }
+  }, [])
   if (isNarrow.value) {
     return (
       <Dialog label={label} class="drawer" onClose={onClose}>
@@ -32,7 +40,7 @@ function SidePanel({
     )
   }
   return (
-    <aside class="panel" aria-label={label}>
+    <aside class="panel" aria-label={label} ref={panel}>
       {children}
     </aside>
   )

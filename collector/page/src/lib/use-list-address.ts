@@ -25,10 +25,7 @@ export function useListAddress(): ListAddress {
   const line = params.get('q') ?? ''
   const openId = params.get('open') || undefined
   const setLine = (next: string, isTyping = false) => go(hrefWith({ q: next }), { replace: isTyping })
-  const close = useCallback(() => {
-    goBack(hrefWith({ open: undefined, with: undefined }))
-    document.querySelector<HTMLElement>('.list')?.focus()
-  }, [])
+  const close = useCallback(() => goBack(hrefWith({ open: undefined, with: undefined })), [])
   const question = ASKED.flatMap((name) => {
     const value = params.get(name)
     return value === null || value === '' ? [] : [[name, value] as const]

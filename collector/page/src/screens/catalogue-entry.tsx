@@ -1,6 +1,6 @@
 import { Fragment } from 'preact'
 import { useCallback } from 'preact/hooks'
-import { Ago, Button, Fact, Name, Pill, Text } from '../components/basics.tsx'
+import { Ago, Button, Fact, Name, Pill, Section, Text } from '../components/basics.tsx'
 import { copy } from '../components/copy.tsx'
 import { JsonTree } from '../components/json-tree.tsx'
 import { Panel } from '../components/side-panel.tsx'
@@ -46,19 +46,17 @@ export function EntryPanel({ entryKey }: { entryKey: string }) {
             </Button>
           </p>
           <Facts entry={entry} />
-          <section class="panel-section">
-            <h3>Properties</h3>
+          <Section title="Properties">
             <p class="soft">Of {plural(entry.accepted, 'accepted event')}; values of the newest.</p>
             {entry.fields.length === 0 ? <p>No properties.</p> : <Fields entry={entry} />}
-          </section>
+          </Section>
           {entry.example?.message && (
-            <section class="panel-section">
-              <div class="section-head">
-                <h3>Example</h3>
-                <a href={href('events', { q: entry.q, open: entry.example.id })}>Open the event</a>
-              </div>
+            <Section
+              title="Example"
+              beside={<a href={href('events', { q: entry.q, open: entry.example.id })}>Open the event</a>}
+            >
               <JsonTree value={entry.example.message} />
-            </section>
+            </Section>
           )}
         </>
       )}

@@ -1,6 +1,16 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { attempt, Button, Choice, Nothing, Pill, QueryState, Text, type Tone } from '../components/basics.tsx'
+import {
+  attempt,
+  Block,
+  Button,
+  Choice,
+  Nothing,
+  Pill,
+  QueryState,
+  Text,
+  type Tone,
+} from '../components/basics.tsx'
 import { Menu } from '../components/menu.tsx'
 import { Screen } from '../components/screen.tsx'
 import { collectorBase } from '../lib/as-code.ts'
@@ -232,13 +242,11 @@ function Found({ comparison }: { comparison: Comparison }) {
       {GROUPS.map(([grade, title, meaning]) => {
         const own = changes.filter((change) => change.grade === grade)
         return own.length === 0 ? null : (
-          <section class="block" key={grade}>
-            <div class="block-head">
-              <h3>{title}</h3>
-              <p class="soft">
-                {plural(own.length, 'change')}: {meaning}
-              </p>
-            </div>
+          <Block
+            key={grade}
+            title={title}
+            beside={<p class="soft">{`${plural(own.length, 'change')}: ${meaning}`}</p>}
+          >
             <ul class="changes sheet">
               {own.map((change) => (
                 <Line
@@ -247,7 +255,7 @@ function Found({ comparison }: { comparison: Comparison }) {
                 />
               ))}
             </ul>
-          </section>
+          </Block>
         )
       })}
     </>

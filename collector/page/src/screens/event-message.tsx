@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import { TEXT_FIELDS } from '../../../src/record.ts'
-import { Button, Choice, Text } from '../components/basics.tsx'
+import { Button, Choice, Section, Text } from '../components/basics.tsx'
 import { copy } from '../components/copy.tsx'
 import { type AddTerm, titleOf } from '../components/event-cells.tsx'
 import { JsonTree } from '../components/json-tree.tsx'
@@ -73,10 +73,9 @@ export function EventMessage({ event, other, addTerm }: MessageProps) {
   const marked = useMemo(() => markedFields(event), [event])
   if (message === null) {
     return (
-      <section class="panel-section">
-        <h3>Message</h3>
+      <Section title="Message">
         <p class="soft">This request could not be parsed as a message. Open the request to see its body.</p>
-      </section>
+      </Section>
     )
   }
   const views: Array<readonly [View, string]> = [['kept', 'As kept']]
@@ -97,26 +96,29 @@ export function EventMessage({ event, other, addTerm }: MessageProps) {
     />
   )
   return (
-    <section class="panel-section">
-      <div class="section-head">
-        <h3>Message</h3>
-        {views.length > 1 && (
-          <Choice
-            label="Which message"
-            value={view.value}
-            options={views}
-            onChoose={(next) => (view.value = next)}
+    <Section
+      title="Message"
+      beside={
+        <>
+          {views.length > 1 && (
+            <Choice
+              label="Which message"
+              value={view.value}
+              options={views}
+              onChoose={(next) => (view.value = next)}
+            />
+          )}
+          <input
+            type="search"
+            class="small-search"
+            aria-label="Search in the message"
+            placeholder="Search in it"
+            value={search.value}
+            onInput={(input) => (search.value = input.currentTarget.value)}
           />
-        )}
-        <input
-          type="search"
-          class="small-search"
-          aria-label="Search in the message"
-          placeholder="Search in it"
-          value={search.value}
-          onInput={(input) => (search.value = input.currentTarget.value)}
-        />
-      </div>
+        </>
+      }
+    >
       {view.value === 'kept' && tree(message, changes)}
       {view.value === 'both' && sent !== null && (
         <div class="side-by-side">
@@ -143,7 +145,7 @@ export function EventMessage({ event, other, addTerm }: MessageProps) {
         </>
       )}
       <PickMenu menu={menu} picked={picked.value} addTerm={addTerm} />
-    </section>
+    </Section>
   )
 }
 

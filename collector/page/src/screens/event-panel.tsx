@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { type ComponentChildren, Fragment } from 'preact'
 import { useMemo } from 'preact/hooks'
-import { Ago, Button, Fact, Name, Pill, QueryState, Text } from '../components/basics.tsx'
+import { Ago, Button, Fact, Name, Pill, QueryState, Section, Text } from '../components/basics.tsx'
 import { copy } from '../components/copy.tsx'
 import { type AddTerm, Status, titleOf } from '../components/event-cells.tsx'
 import { Panel } from '../components/side-panel.tsx'
@@ -252,8 +252,7 @@ function Repeats({ event }: { event: EventDetails }) {
   const shown = useMemo(() => (isAll.value ? repeats : repeats.slice(0, 3)), [repeats, isAll.value])
   if (repeats.length === 0) return null
   return (
-    <section class="panel-section">
-      <h3>The same messageId came again</h3>
+    <Section title="The same messageId came again">
       <ul class="plain-list">
         {shown.map(({ id, receivedAt, reason }) => (
           <li key={id}>
@@ -266,6 +265,6 @@ function Repeats({ event }: { event: EventDetails }) {
           Show all {repeats.length}
         </Button>
       )}
-    </section>
+    </Section>
   )
 }

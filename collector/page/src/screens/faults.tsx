@@ -1,6 +1,6 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { attempt, Button, Pill, QueryState, Text } from '../components/basics.tsx'
+import { attempt, Block, Button, Pill, QueryState, Text } from '../components/basics.tsx'
 import { byCount } from '../components/filter-menu.tsx'
 import { Screen } from '../components/screen.tsx'
 import { about } from '../lib/basics.ts'
@@ -100,10 +100,7 @@ export function FaultsScreen() {
         )}
       </p>
       <QueryState query={query} />
-      <section class="block">
-        <div class="block-head">
-          <h3>Active faults</h3>
-        </div>
+      <Block title="Active faults">
         <ul class="sheet fault-rows rules">
           {isCalm && <li class="soft">No faults: every request is handled as usual.</li>}
           {grouped(data?.rules ?? []).map(({ words, left, ids }) => (
@@ -128,12 +125,8 @@ export function FaultsScreen() {
             </li>
           ))}
         </ul>
-      </section>
-      <section class="block">
-        <div class="block-head">
-          <h3>Set a fault</h3>
-          <SourceChoice source={source} />
-        </div>
+      </Block>
+      <Block title="Set a fault" beside={<SourceChoice source={source} />}>
         <div class="sheet">
           <ul class="fault-rows presets">
             {PRESETS.map(({ title, meaning, rule }) => (
@@ -147,15 +140,12 @@ export function FaultsScreen() {
             ))}
           </ul>
         </div>
-      </section>
-      <section class="block">
-        <div class="block-head">
-          <h3>Another fault</h3>
-        </div>
+      </Block>
+      <Block title="Another fault">
         <div class="sheet">
           <OwnFault onAdd={add} />
         </div>
-      </section>
+      </Block>
     </Screen>
   )
 }

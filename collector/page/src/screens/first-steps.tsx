@@ -1,5 +1,4 @@
-import { Button } from '../components/basics.tsx'
-import { copy } from '../components/copy.tsx'
+import { CopyButton } from '../components/copy.tsx'
 import { collectorBase } from '../lib/as-code.ts'
 import { about } from '../lib/basics.ts'
 
@@ -33,10 +32,7 @@ function Snippet({ id, label, text }: { id: string; label: string; text: string 
   return (
     <>
       <p class="snippet-head">
-        {label}{' '}
-        <Button class="quiet" onClick={() => copy(text, 'Example')}>
-          Copy
-        </Button>
+        {label} <CopyButton text={text} what="Example" />
       </p>
       <pre id={id} class="code">
         {text}

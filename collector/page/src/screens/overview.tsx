@@ -1,4 +1,4 @@
-import { Figure, Nothing, Pill, QueryState, Text, TONE_OF_SEVERITY } from '../components/basics.tsx'
+import { Block, Figure, Nothing, Pill, QueryState, Text, TONE_OF_SEVERITY } from '../components/basics.tsx'
 import { VolumeChart } from '../components/charts.tsx'
 import { Screen } from '../components/screen.tsx'
 import { chosenFrom, TimeRange } from '../components/time-range.tsx'
@@ -148,11 +148,7 @@ function Losses({ losses, from }: { losses: readonly Loss[]; from: string | unde
   if (losses.length === 0) return null
   const sorted = losses.toSorted((a, b) => ORDER.indexOf(a.severity) - ORDER.indexOf(b.severity))
   return (
-    <section class="block">
-      <div class="block-head">
-        <h3>What did not arrive, and why</h3>
-        <a href={href('problems')}>All problems</a>
-      </div>
+    <Block title="What did not arrive, and why" beside={<a href={href('problems')}>All problems</a>}>
       <ul class="losses sheet">
         {sorted.map((loss) => (
           <li key={`${loss.step} ${loss.destination ?? ''} ${loss.reason}`}>
@@ -166,7 +162,7 @@ function Losses({ losses, from }: { losses: readonly Loss[]; from: string | unde
           </li>
         ))}
       </ul>
-    </section>
+    </Block>
   )
 }
 
@@ -192,15 +188,16 @@ function Volume({ overview }: { overview: Overview }) {
   const has = (pick: (bucket: Overview['series'][number]) => number) =>
     series.some((bucket) => pick(bucket) > 0)
   return (
-    <section class="block">
-      <div class="block-head">
-        <h3>Volume</h3>
+    <Block
+      title="Volume"
+      beside={
         <p class="soft">
           events in each {unit.replace(/^1 /, '')}: <span class="legend accepted">accepted</span>
           {has(({ rejected }) => rejected) && <span class="legend rejected">not accepted</span>}
           {has(({ repeated }) => repeated) && <span class="legend repeat">repeated</span>}
         </p>
-      </div>
+      }
+    >
       <div class="sheet">
         <VolumeChart
           buckets={series}
@@ -208,6 +205,6 @@ function Volume({ overview }: { overview: Overview }) {
           hrefOf={(from, to) => href('events', { from, to })}
         />
       </div>
-    </section>
+    </Block>
   )
 }

@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks'
-import { Ago, Nothing, QueryState, Text } from '../components/basics.tsx'
+import { Ago, Block, Nothing, QueryState, Text } from '../components/basics.tsx'
 import { Screen } from '../components/screen.tsx'
 import { chosenFrom, TimeRange } from '../components/time-range.tsx'
 import { count, plural } from '../lib/format.ts'
@@ -66,19 +66,13 @@ interface GroupProps {
 function Group({ title, meaning, problems, from }: GroupProps) {
   if (problems.length === 0) return null
   return (
-    <section class="block">
-      <div class="block-head">
-        <h3>{title}</h3>
-        <p class="soft">
-          {plural(problems.length, 'kind')}: {meaning}
-        </p>
-      </div>
+    <Block title={title} beside={<p class="soft">{`${plural(problems.length, 'kind')}: ${meaning}`}</p>}>
       <ul class="problems sheet">
         {problems.map((problem) => (
           <ProblemCard key={`${problem.kind} ${problem.reason}`} problem={problem} from={from} />
         ))}
       </ul>
-    </section>
+    </Block>
   )
 }
 

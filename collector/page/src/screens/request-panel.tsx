@@ -1,5 +1,5 @@
-import { Ago, attempt, Button, Fact, HTTPStatus, Pill, Text } from '../components/basics.tsx'
-import { copy } from '../components/copy.tsx'
+import { Ago, attempt, Button, Fact, HTTPStatus, Pill, Section, Text } from '../components/basics.tsx'
+import { CopyButton, copy } from '../components/copy.tsx'
 import { Panel } from '../components/side-panel.tsx'
 import { asCurlRequest, collectorBase } from '../lib/as-code.ts'
 import { codeInWords, helpFor } from '../lib/basics.ts'
@@ -15,7 +15,9 @@ const FIRST_EVENTS = 20
 
 export function RequestPanel({ id, onClose }: { id: string; onClose(): void }) {
   const query = useQuery<RequestDetails>(`api/requests/${encodeURIComponent(id)}`)
-  const request = query.data?.id === id ? query.data : undefined
+  // The request before stays until there is another, so that the focus stays on its button.
+  const isShown = query.data?.id === id || (query.isStale && query.error === undefined)
+  const request = isShown ? query.data : undefined
   return (
     <Panel
       label="Request"
@@ -38,25 +40,25 @@ export function RequestPanel({ id, onClose }: { id: string; onClose(): void }) {
           <Refusal request={request} />
           <Facts request={request} />
           {request.events.total > 0 && (
-            <section class="panel-section">
-              <div class="section-head">
-                <h3>
+            <Section
+              title={
+                <>
                   {plural(request.events.total, 'event')}
                   {request.events.total > FIRST_EVENTS && <span class="soft"> the first {FIRST_EVENTS}</span>}
-                </h3>
-                <a href={href('events', { q: `request:${request.id}` })}>Show in the list</a>
-              </div>
+                </>
+              }
+              beside={<a href={href('events', { q: `request:${request.id}` })}>Show in the list</a>}
+            >
               <EventRows
                 events={request.eventList.slice(0, FIRST_EVENTS)}
                 label="Events of this request"
                 q={`request:${request.id}`}
               />
-            </section>
+            </Section>
           )}
           <Body request={request} />
           <Answer request={request} />
-          <section class="panel-section">
-            <h3>Headers</h3>
+          <Section title="Headers">
             <dl class="facts mono">
               {Object.entries(request.headers).map(([name, value]) => (
                 <Fact key={name} name={<Text value={name} />}>
@@ -64,7 +66,7 @@ export function RequestPanel({ id, onClose }: { id: string; onClose(): void }) {
                 </Fact>
               ))}
             </dl>
-          </section>
+          </Section>
         </>
       )}
     </Panel>
@@ -161,17 +163,14 @@ function Answer({ request }: { request: RequestDetails }) {
   const { answer, status } = request
   if (status === 0) return null
   return (
-    <section class="panel-section">
-      <div class="section-head">
-        <h3>
+    <Section
+      title={
+        <>
           Answer <span class="soft">{status}</span>
-        </h3>
-        {answer !== null && (
-          <Button class="quiet" onClick={() => copy(answer, 'Answer')}>
-            Copy
-          </Button>
-        )}
-      </div>
+        </>
+      }
+      beside={answer !== null && <CopyButton text={answer} what="Answer" />}
+    >
       {answer === null ? (
         <p class="soft">No body, or a long one, which is not kept.</p>
       ) : (
@@ -179,7 +178,7 @@ function Answer({ request }: { request: RequestDetails }) {
           <Text value={answer} />
         </pre>
       )}
-    </section>
+    </Section>
   )
 }
 
@@ -192,13 +191,10 @@ function Body({ request }: { request: RequestDetails }) {
   if (body === null || body === '') return null
   const place = placeOf(body, problem)
   return (
-    <section class="panel-section">
-      <div class="section-head">
-        <h3>Body{bodyIsCut && <span class="soft"> (the first {bytes(body.length)})</span>}</h3>
-        <Button class="quiet" onClick={() => copy(body, 'Body')}>
-          Copy
-        </Button>
-      </div>
+    <Section
+      title={<>Body{bodyIsCut && <span class="soft"> (the first {bytes(body.length)})</span>}</>}
+      beside={<CopyButton text={body} what="Body" />}
+    >
       {place !== undefined && place > IN_SIGHT && (
         <pre class="code">
           …<Marked text={body.slice(place - AROUND, place + AROUND)} place={AROUND} />…
@@ -208,7 +204,7 @@ function Body({ request }: { request: RequestDetails }) {
         {place === undefined ? <Text value={body} /> : <Marked text={body} place={place} />}
         {bodyIsCut && '…'}
       </pre>
-    </section>
+    </Section>
   )
 }
 

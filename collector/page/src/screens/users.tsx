@@ -1,5 +1,5 @@
 import { useCallback, useState } from 'preact/hooks'
-import { Ago, Button, Fact, Icon, Nothing, QueryState, Text } from '../components/basics.tsx'
+import { Ago, Button, Fact, Icon, Nothing, QueryState, Section, Text } from '../components/basics.tsx'
 import { JsonTree } from '../components/json-tree.tsx'
 import { Screen } from '../components/screen.tsx'
 import { Panel } from '../components/side-panel.tsx'
@@ -171,13 +171,14 @@ function UserPanel({ id, onClose, canClose }: PanelProps) {
             <Identities user={user} />
           </div>
           <Traits user={user} />
-          <section class="panel-section">
-            <div class="section-head">
-              <h3>
+          <Section
+            title={
+              <>
                 Timeline <span class="soft">by the time of the events</span>
-              </h3>
-              <a href={href('events', { q: termFor('user', user.id) })}>Show in the list</a>
-            </div>
+              </>
+            }
+            beside={<a href={href('events', { q: termFor('user', user.id) })}>Show in the list</a>}
+          >
             <EventRows
               events={user.events}
               label="Timeline by the time of the events, newest first"
@@ -188,7 +189,7 @@ function UserPanel({ id, onClose, canClose }: PanelProps) {
                 <Button onClick={() => setLimit(Math.min(MAX_EVENTS, limit * 2))}>Show more</Button>
               </p>
             )}
-          </section>
+          </Section>
         </>
       )}
     </Panel>
@@ -208,20 +209,8 @@ function Identities({ user }: { user: UserDetails }) {
   if (user.userIds.length + user.anonymousIds.length < 2) return null
   return (
     <dl class="facts">
-      {user.userIds.length > 0 && (
-        <Fact name="userId">
-          {user.userIds.map((one) => (
-            <IdLink key={one} id={one} />
-          ))}
-        </Fact>
-      )}
-      {user.anonymousIds.length > 0 && (
-        <Fact name="anonymousId">
-          {user.anonymousIds.map((one) => (
-            <IdLink key={one} id={one} />
-          ))}
-        </Fact>
-      )}
+      <Ids name="userId" ids={user.userIds} />
+      <Ids name="anonymousId" ids={user.anonymousIds} />
       {user.links.length > 0 && (
         <Fact name="Joined">
           <ul class="plain-list">
@@ -238,21 +227,25 @@ function Identities({ user }: { user: UserDetails }) {
   )
 }
 
-function IdLink({ id }: { id: string }) {
+function Ids({ name, ids }: { name: string; ids: readonly string[] }) {
+  if (ids.length === 0) return null
   return (
-    <span class="id-link">
-      <a href={href('users', { id })}>
-        <Text value={id} />
-      </a>{' '}
-    </span>
+    <Fact name={name}>
+      {ids.map((id) => (
+        <span class="id-link" key={id}>
+          <a href={href('users', { id })}>
+            <Text value={id} />
+          </a>{' '}
+        </span>
+      ))}
+    </Fact>
   )
 }
 
 function Traits({ user }: { user: UserDetails }) {
   const hasTraits = Object.keys(user.traits).length > 0
   return (
-    <section class="panel-section">
-      <h3>Traits</h3>
+    <Section title="Traits">
       {hasTraits ? <JsonTree value={user.traits} /> : <p class="soft">No identify call has set traits.</p>}
       <More count={user.more.traits} what="traits" />
       {user.groups.map((group) => (
@@ -294,7 +287,7 @@ function Traits({ user }: { user: UserDetails }) {
           </ol>
         </>
       )}
-    </section>
+    </Section>
   )
 }
 
