@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -6,23 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 
-export const launcher = fileURLToPath(new URL('../../bin/trackpost-collector.js', import.meta.url))
-
-/** A collector in a process of its own, from its start. */
-export interface Started {
-  child: ChildProcess
-  /** Its address, as soon as it listens. */
-  listens: Promise<string>
-  /** Lines of the log so far. */
-  lines: string[]
-  stderr(): string
-  /** Exit code and signal; resolves when all output has been read. */
-  ended: Promise<[code: number | null, signal: string | null]>
-}
-
-export interface Running extends Omit<Started, 'listens'> {
-  url: string
-}
+const launcher = fileURLToPath(new URL('../../bin/trackpost-collector.js', import.meta.url))
 
 export function newFolder(): string {
   return mkdtempSync(join(tmpdir(), 'trackpost-collector-'))
@@ -33,40 +17,26 @@ export function newDatabaseFile(): string {
   return join(newFolder(), 'events.db')
 }
 
-/** The environment of a process in a test, without the Trackpost variables of this machine. */
-export function environment(added: Record<string, string> = {}): NodeJS.ProcessEnv {
-  const entries = Object.entries(process.env).filter(([name]) => !name.startsWith('TRACKPOST_'))
-  return { ...Object.fromEntries(entries), ...added }
-}
-
 /** Starts the command in a folder of its own. The caller ends it, as hooks have to. */
-function spawnCommand(args: readonly string[], added: Record<string, string>, cwd = newFolder()) {
+function spawnCommand(args: readonly string[], added: Record<string, string>) {
+  const cwd = newFolder()
+  const ofMachine = Object.entries(process.env).filter(([name]) => !name.startsWith('TRACKPOST_'))
   // By default, events are stored in the user's data folder, which is this one.
-  const env = environment({ HOME: cwd, XDG_DATA_HOME: cwd, LOCALAPPDATA: cwd, ...added })
+  const env = { ...Object.fromEntries(ofMachine), HOME: cwd, XDG_DATA_HOME: cwd, LOCALAPPDATA: cwd, ...added }
   return spawn(process.execPath, [launcher, ...args], { cwd, env })
 }
 
-/** Starts the command in a folder of its own, and kills it when the test ends. */
-export function launch(args: readonly string[], added: Record<string, string> = {}, cwd?: string) {
-  const child = spawnCommand(args, added, cwd)
-  onTestFinished(() => void child.kill('SIGKILL'))
-  return child
-}
-
-/** Starts a collector. The caller ends it. */
-export function startUnowned(
-  args: readonly string[],
-  added: Record<string, string> = {},
-  cwd?: string,
-): Started {
-  const child = spawnCommand(args, added, cwd)
+/** Starts a collector. The caller ends it. `listens` is its address, as soon as it has one. */
+export function startUnowned(args: readonly string[], added: Record<string, string> = {}) {
+  const child = spawnCommand(args, added)
   const lines: string[] = []
   let rest = ''
   let stderr = ''
   child.stderr.on('data', (chunk) => {
     stderr += chunk
   })
-  const ended = once(child, 'close') as Promise<[number | null, string | null]>
+  /** Resolves when all output has been read. */
+  const ended = once(child, 'close') as Promise<[code: number | null, signal: string | null]>
   const listens = new Promise<string>((resolve, reject) => {
     child.stdout.on('data', (chunk) => {
       rest += chunk
@@ -78,22 +48,20 @@ export function startUnowned(
     })
     child.once('close', () => reject(new Error(`ended before it listened: ${stderr}`)))
   })
-  return { child, listens, lines, stderr: () => stderr, ended }
+  return { child, listens, lines, ended }
 }
 
 /** Starts a collector, kills it when the test ends, and resolves when it listens. */
-export async function start(
-  args: readonly string[],
-  added: Record<string, string> = {},
-  cwd?: string,
-): Promise<Running> {
-  const { listens, ...started } = startUnowned(args, added, cwd)
+export async function start(args: readonly string[], added: Record<string, string> = {}) {
+  const { listens, ...started } = startUnowned(args, added)
   onTestFinished(() => void started.child.kill('SIGKILL'))
   return { ...started, url: await listens }
 }
 
+/** Runs the command until it ends. */
 export async function run(args: readonly string[], added: Record<string, string> = {}) {
-  const child = launch(args, added)
+  const child = spawnCommand(args, added)
+  onTestFinished(() => void child.kill('SIGKILL'))
   let out = ''
   let err = ''
   child.stdout.on('data', (chunk) => {
