@@ -15,7 +15,9 @@ async function openWithFour() {
 
 test('chosen events can be copied, and are deleted after a question that names their number', async () => {
   const { collector, page } = await openWithFour()
+  const place = await row(page, 'B').boundingBox()
   await page.getByLabel('Choose C', { exact: true }).click()
+  expect(await row(page, 'B').boundingBox()).toEqual(place)
   await page.getByLabel('Choose A', { exact: true }).click({ modifiers: ['Shift'] })
   await page.getByText('3 events chosen').waitFor()
 

@@ -218,6 +218,10 @@ test('an invalid search shows its error and position beside the line, and the ro
   await expect.poll(() => page.locator('.search .problem').count()).toBe(0)
   expect(await page.locator('.list').getAttribute('aria-busy')).toBe('false')
   await shows(page, 'A')
+
+  await page.goto('about:blank')
+  await page.goto(`${collector.url}/#/events?q=(a`)
+  await page.locator('.screen-state', { hasText: 'Nothing could be loaded' }).waitFor()
 })
 
 test('deleting everything asks for confirmation, and says what it deletes', async () => {

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import type { ComponentChildren, ComponentProps } from 'preact'
-import { ago, clock, dateAndTime } from '../lib/format.ts'
+import { ago, capitalised, clock, dateAndTime } from '../lib/format.ts'
 import type { RequestError } from '../lib/http.ts'
 import { clockMs } from '../lib/live.ts'
 import type { Severity } from '../lib/types.ts'
@@ -206,7 +206,7 @@ function canHelp({ status }: RequestError): boolean {
 export function Problem({ error, onRetry }: { error: RequestError; onRetry?: () => void }) {
   return (
     <p class="problem" role="alert">
-      <span>{visibleText(error.message)}</span>
+      <span>{capitalised(visibleText(error.message))}</span>
       {onRetry !== undefined && canHelp(error) && (
         <Button class="quiet" onClick={onRetry}>
           Try again

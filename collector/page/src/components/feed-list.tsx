@@ -242,10 +242,10 @@ function ToNewest({ noun, feed, isAtTop, frame }: NewestProps) {
 
 function stateInWords(noun: string, feed: StateProps['feed']): string {
   const shown = plural(feed.items.value.length, noun)
-  if (feed.error.value !== undefined && feed.error.value.status !== 400) {
-    // If the first request of this search failed, the rows are still those of the previous search.
-    return feed.items.value.length === 0 ? 'Nothing could be loaded.' : `${shown} loaded before the error`
-  }
+  const error = feed.error.value
+  if (error !== undefined && feed.items.value.length === 0) return 'Nothing could be loaded.'
+  // If the first request of this search failed, the rows are still those of the previous search.
+  if (error !== undefined && error.status !== 400) return `${shown} loaded before the error`
   if (feed.isLoading.value && feed.items.value.length === 0) return 'Searching…'
   return feed.hasMore.value ? `the newest ${shown}` : shown
 }

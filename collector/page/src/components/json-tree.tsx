@@ -192,7 +192,7 @@ function Leaf({ value, path, state }: { value: unknown; path: Path; state: TreeS
   const link = value.trim() === '' ? undefined : state.linkOf?.(path, value)
   const text = <Text value={(isLong ? value.slice(0, LONG_TEXT) : value).replace(/["\\]/g, '\\$&')} />
   return (
-    <span class={/\S{60}/.test(value) ? 'string unbroken' : 'string'}>
+    <span class={/[^\s-]{24}/.test(value) ? 'string unbroken' : 'string'}>
       "{link === undefined ? text : <a href={link}>{text}</a>}
       {isLong ? (
         <Button class="quiet" onClick={() => (isWhole.value = true)}>

@@ -104,8 +104,8 @@ function useDeletion(
       >
         {matching.value > number && <p>More events match: these are the newest {count(number)}.</p>}
         <p>
-          They are deleted for everyone who uses this collector, and their pending deliveries are not sent.
-          Their messageIds stay known: a repeat is still a duplicate.
+          This deletes for everyone who uses this collector, and pending deliveries are not sent. The
+          messageIds stay known: a repeat is still a duplicate.
         </p>
       </Confirm>
     ),

@@ -1,4 +1,5 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { capitalised } from '../lib/format.ts'
 import type { RequestError } from '../lib/http.ts'
 import { termsOf, withoutTerm } from '../lib/search-line.ts'
 import { isUnfinished, type Suggestion, suggest, withSuggestion } from '../lib/suggest.ts'
@@ -242,7 +243,7 @@ function SearchProblem({ id, line, error }: { id: string; line: string; error: R
   const { span } = error
   return (
     <p class="problem" id={id} role="alert">
-      <span>{visibleText(error.message)}</span>
+      <span>{capitalised(visibleText(error.message))}</span>
       {span !== undefined && span.position <= line.length && (
         <code>
           <Text value={line.slice(Math.max(0, span.position - 20), span.position)} />

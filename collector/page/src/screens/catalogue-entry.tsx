@@ -117,7 +117,12 @@ function Fields({ entry: { q, fields } }: { entry: CatalogueDetails }) {
           <tr key={field.path} class={field.isInconsistent ? 'inconsistent' : ''}>
             <th scope="row">
               <code>
-                <Text value={field.path.replace(/^(?:properties|traits)\./, '')} />
+                {partsOf(field.path).map((part, index) => (
+                  <Fragment key={index}>
+                    <Text value={part} />
+                    <wbr />
+                  </Fragment>
+                ))}
               </code>
             </th>
             <td>
@@ -140,6 +145,11 @@ function Fields({ entry: { q, fields } }: { entry: CatalogueDetails }) {
       </tbody>
     </table>
   )
+}
+
+/** A long path is broken at its dots. */
+function partsOf(path: string): string[] {
+  return path.replace(/^(?:properties|traits)\./, '').split(/(?<=\.)/)
 }
 
 function TypeLink({ type, q, isOnly }: { type: FieldType; q: string; isOnly: boolean }) {

@@ -14,7 +14,7 @@ import {
 import { Menu } from '../components/menu.tsx'
 import { Screen } from '../components/screen.tsx'
 import { collectorBase } from '../lib/as-code.ts'
-import { count, dateAndTime, plural } from '../lib/format.ts'
+import { capitalised, count, dateAndTime, plural } from '../lib/format.ts'
 import { sendJson } from '../lib/http.ts'
 import { go, href, hrefWith, route } from '../lib/router.ts'
 import type { Change, ChangesReply, Comparison } from '../lib/types.ts'
@@ -281,7 +281,7 @@ function Line({ change }: { change: Change }) {
     <li>
       <Pill tone={grade === 'check' ? tone : 'info'}>{word}</Pill>
       <span class="change-sentence">
-        <Text value={sentence} />
+        <Text value={capitalised(sentence)} />
       </span>
       <span class="change-links">
         <Examples seen={before} when="before" />

@@ -119,6 +119,7 @@ export function EventMessage({ event, other, addTerm }: MessageProps) {
         </>
       }
     >
+      {other?.message === null && <p class="soft">The other event has no message to compare with.</p>}
       {view.value === 'kept' && tree(message, changes)}
       {view.value === 'both' && sent !== null && (
         <div class="side-by-side">

@@ -166,20 +166,22 @@ function Id({ field, value, addTerm, link }: IdProps) {
           <Text value={value} />
         </a>
       )}{' '}
-      <Button
-        class="quiet small"
-        aria-label={`only these: ${visibleText(term)}`}
-        onClick={() => addTerm(term)}
-      >
-        only these
-      </Button>
-      <Button
-        class="quiet small"
-        aria-label={`copy ${visibleText(value)}`}
-        onClick={() => copy(value, field === 'source' ? 'Source' : 'Id')}
-      >
-        copy
-      </Button>
+      <span class="id-tools">
+        <Button
+          class="quiet small"
+          aria-label={`only these: ${visibleText(term)}`}
+          onClick={() => addTerm(term)}
+        >
+          only these
+        </Button>
+        <Button
+          class="quiet small"
+          aria-label={`copy ${visibleText(value)}`}
+          onClick={() => copy(value, field === 'source' ? 'Source' : 'Id')}
+        >
+          copy
+        </Button>
+      </span>
     </>
   )
 }
