@@ -33,6 +33,7 @@ export type Help = Pick<Problem, 'meaning' | 'remedy' | 'severity' | 'field'>
 export type Severity = Problem['severity']
 export type DeliveryState = EventSummary['destinations'][number]['state']
 
+/** What the page uses of it. */
 export interface About {
   version: string
   region: string
@@ -40,10 +41,7 @@ export interface About {
   /** Null if any write key is accepted. */
   sources: string[] | null
   anyKey: boolean
-  destinations: string[]
-  hasPlan: boolean
   releaseTo: string | null
-  maxEvents: number | null
   needsToken: boolean
 }
 
@@ -73,12 +71,10 @@ export interface Reasons {
 
 export interface StreamMessage {
   head: string
-  lastSeq: number
   epoch: number
   revision: number
   /** Identifies the process of the collector: different after every start. */
   process: string
-  now: string
   /** Why the store is unavailable; null if it is available. */
   storeUnavailable: string | null
   /** Number of faults that the requests of clients may get at the moment. */
