@@ -1,4 +1,4 @@
-import type { CatalogueDetail } from '../../../src/catalogue/answer.ts'
+import type { CatalogueDetail, FoundField } from '../../../src/catalogue/answer.ts'
 // The responses of the collector's API: see docs/api.md. Those of a query are imported from the store.
 import type { Stats } from '../../../src/live/stats.ts'
 import type { EventRecord, EventSummary } from '../../../src/record.ts'
@@ -51,7 +51,7 @@ export interface EventPage extends EventsPage {
   events: EventSummary[]
 }
 
-export type FieldType = CatalogueDetails['fields'][number]['types'][number]
+export type FieldType = FoundField['types'][number]
 export interface CatalogueDetails extends CatalogueDetail {
   example: EventRecord | null
 }
