@@ -83,7 +83,7 @@ const KEYS: ReadonlyArray<readonly [keys: string, what: string]> = [
   ['↑ ↓', 'move in the list; the open panel shows the current row'],
   ['Enter', 'open'],
   ['Esc', 'close'],
-  ['x', 'choose the current row, to copy, export, delete or deliver it again'],
+  ['x', 'choose the current row, to compare, copy, export or delete it'],
   ['?', 'this help'],
   ['p', 'pause and resume'],
 ]
