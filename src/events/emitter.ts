@@ -87,11 +87,9 @@ export class Emitter<
     return this
   }
 
-  /** How many listeners `name` has; with `listener`, how many times `listener` was added. */
-  listenerCount(name: keyof Events, listener?: Listener): number {
-    const registrations = this.#of(name)
-    if (listener === undefined) return registrations.length
-    return registrations.filter((registration) => registration.listener === listener).length
+  /** How many listeners `name` has. */
+  listenerCount(name: keyof Events): number {
+    return this.#of(name).length
   }
 
   /** The listeners of `name`, in the order in which they are called. */

@@ -89,8 +89,6 @@ export interface TestClient<Events = AnyEvents, User = UserTraits, Group = Group
   /**
    * Makes the next request fail. The client reacts as in production, but without waiting: a 503 is retried at once, and after
    * `maxRetries` retries the event fails.
-   *
-   * @throws TypeError when `failure` is invalid.
    */
   failNext(failure?: RequestFailure): void
 }

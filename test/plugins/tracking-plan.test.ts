@@ -211,18 +211,6 @@ describe('the plan', () => {
   })
 
   test.each([
-    ['no schemas', () => trackingPlan(null as never), 'schemas: expected an object, got null'],
-    [
-      'a value that is not a schema',
-      () => trackingPlan({ x: { parse() {} } as never }),
-      'x: expected a schema that implements',
-    ],
-    ['a missing schema', () => trackingPlan({ x: undefined as never }), 'x: expected a schema that'],
-    [
-      'a later version of the standard',
-      () => trackingPlan({ x: { '~standard': { version: 2, validate() {} } } as never }),
-      'x: expected',
-    ],
     [
       'a misspelt option',
       () => trackingPlan({}, { onviolation: 'drop' } as never),
