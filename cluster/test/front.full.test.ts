@@ -131,22 +131,6 @@ natsTest(
   },
 )
 
-natsTest('a front starts without the stream, and takes events when it is there', async () => {
-  const server = await startNats()
-  const stream = await openStream(server.url)
-  startWorker(stream)
-  await attached(stream)
-  await server.kill()
-  const { ready, status } = await openFront(server.url)
-
-  expect(await ready()).toBe(false)
-  expect(await status()).toBe('503 5')
-
-  await server.start()
-  await until(ready)
-  expect(await status()).toBe('200 null')
-})
-
 natsTest('a full stream refuses events until there is room, and forgets none', async () => {
   const { url } = await startNats()
   const { memory, worker } = await (async () => {

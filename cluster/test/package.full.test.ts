@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { install, pack, type Tarball } from '../../scripts/install-packed.mjs'
-import { TIER } from '../../scripts/tiers.mjs'
 import { run, runTool } from '../../test/package/project.ts'
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'trackpost-cluster-package-')))
@@ -48,16 +47,6 @@ test('publint finds no problem', async () => {
 
   expect(publint).toMatchObject({ code: 0, output: expect.stringContaining('All good') })
 })
-
-// It takes as long as all other tests of this file.
-if (TIER === 'full') {
-  test('attw finds no problem', async () => {
-    const attw = await runTool('attw', [packed.path, '--profile', 'esm-only'], folder)
-
-    // It reports what it was told to ignore, that CommonJS has to use `import()`, and fails because of anything else.
-    expect(attw.code).toBe(0)
-  })
-}
 
 test.each([
   [['--version'], /^\d+\.\d+\.\d+\n$/, 0],

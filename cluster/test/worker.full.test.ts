@@ -1,18 +1,8 @@
-import { expect, onTestFinished } from 'vitest'
+import { expect } from 'vitest'
 import type { Outcome } from '../src/destinations/destination.ts'
-import { StreamConnection } from '../src/stream/connection.ts'
 import { newEvent } from './support/events.ts'
 import { natsTest, startNats } from './support/nats.ts'
-import {
-  attached,
-  Memory,
-  numbered,
-  openStream,
-  publish,
-  SETTINGS,
-  startWorker,
-  until,
-} from './support/stream.ts'
+import { attached, Memory, numbered, openStream, publish, startWorker, until } from './support/stream.ts'
 
 const ids = (count: number, from = 0) => Array.from({ length: count }, (_, index) => `id-${from + index}`)
 
@@ -27,19 +17,6 @@ natsTest('a worker writes each event once, and the stream then forgets it', asyn
   expect(memory.written.toSorted()).toEqual(ids(250).toSorted())
   expect(await worker.metrics()).toContain('trackpost_cluster_written_total{destination="Memory"} 250\n')
   expect(await worker.metrics()).toContain('trackpost_cluster_lag_events{destination="Memory"} 0\n')
-})
-
-natsTest('a worker that starts while the stream is still being reached has nothing to report', async () => {
-  const { url } = await startNats()
-  const stream = new StreamConnection({ address: url, settings: SETTINGS, onFault() {} })
-  onTestFinished(() => stream.close())
-  const { memory, faults } = startWorker(stream)
-  await attached(stream)
-
-  await publish(stream, ...numbered(1))
-
-  await until(() => memory.written.length === 1)
-  expect(faults).toEqual([])
 })
 
 natsTest('events stay in the stream until the destination has them', async () => {
