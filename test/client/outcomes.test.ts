@@ -88,16 +88,6 @@ describe('failures that lose no event', () => {
     expect(warned[0]).toContain(secrets.map(() => '[redacted]').join(' and '))
   })
 
-  test('of an `emit` that the program has replaced', async () => {
-    const { analytics } = createAnalytics()
-    analytics.on('track', () => {}).emit = () => assert.fail()
-    const { outcomes, callback } = recordOutcomes()
-    trackPurchases(analytics, 2, callback)
-
-    expect(await analytics.flush()).toEqual({ delivered: 2, failed: 0, pending: 0 })
-    expect(outcomes).toEqual(['delivered', 'delivered'])
-  })
-
   test('of a warning listener cause a process warning, and no further warning event', async () => {
     const { analytics } = createAnalytics()
     let calls = 0

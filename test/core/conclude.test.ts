@@ -64,7 +64,7 @@ describe('a request fails, and nothing was accepted since it was sent', () => {
       '0 a, 0 bc, 0 de, 0 f, 0 c',
     ],
     [
-      'a lost connection is tried again once, at once',
+      'F03: a lost connection is tried again once, at once',
       'a, a 200, b, b reset, b reset, +500, b 200',
       '0 a, 0 b, 0 b, 500 b',
     ],

@@ -8,40 +8,6 @@ const certificate = (name: string): string => join(ROOT, `test/support/tls/${nam
 const KEY = certificate('localhost-key')
 
 row(
-  'F03',
-  'RST before any response byte, three times',
-  'retried at once without using up one of maxRetries, then after 0.5-1 s and 1-2 s; delivered with attempt 4',
-  async (row) => {
-    const scale = 2
-    const server = await serve({
-      script: (request, io) => {
-        if (request.index >= 3) return io.reply(200)
-        io.count('reset')
-        io.reset()
-      },
-    })
-
-    const run = await runHost({ host: server.url, scale, settings: { maxRetries: 2 } }, async (t) => {
-      const client = t.create()
-      await t.trackAll(client, 0, 1)
-      await client.flush()
-      await t.close(client)
-    })
-
-    const ledger = await server.report()
-    const report = expectOracleRules(run, [ledger])
-    row.injected(ledger.counts['reset'] ?? 0, 3)
-    expect(report.byOutcome).toEqual({ delivered: 1 })
-    const at = ledger.requests.map(({ atMs }) => atMs * scale)
-    const waits = at.slice(1).map((ms, index) => ms - (at[index] ?? 0))
-    expect(waits).toHaveLength(3)
-    expect(waits[1]).toBeGreaterThanOrEqual(480)
-    expect(waits[2]).toBeGreaterThanOrEqual(980)
-    expect(ledger.requests.map(({ headers }) => headers['x-retry-count'])).toEqual([undefined, '1', '2', '3'])
-  },
-)
-
-row(
   'F04',
   'RST after 100 KB of a body of 480 KB',
   'retried, 0 lost, no error reaches the host',

@@ -312,18 +312,6 @@ describe('the body of a response', () => {
     expect(watched.result).toMatchObject({ status: 503, body: 'x'.repeat(1_024) })
   })
 
-  test('is awaited for one second with an error status, and left out after that', async () => {
-    const watched = start(() => failed(() => new Promise(() => {})))
-
-    await watched.clock.advance(999)
-    expect(watched.result).toBeUndefined()
-    await watched.clock.advance(1)
-    await settled()
-
-    expect(watched.result).toMatchObject({ status: 503, body: '' })
-    expect(watched.clock.timerCount).toBe(0)
-  })
-
   test('is returned up to the bytes that have arrived when the exchange is aborted', async () => {
     const body = new ReadableStream<Uint8Array>({
       start: (controller) => controller.enqueue(new TextEncoder().encode('désolé')),

@@ -10,11 +10,6 @@ export function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-/** Called after `process.emit('beforeExit')`: resolves when the client has checked for waiting events. */
-export function untilSeen(): Promise<void> {
-  return new Promise((resolve) => void Promise.resolve().then(() => process.nextTick(resolve)))
-}
-
 const START_MS = 86_400_000
 
 /** A clock that stands still until the test advances it, with seeded random numbers. */
@@ -64,11 +59,6 @@ export class FakeClock implements Clock {
       if (isHeld) this.#holds--
       isHeld = false
     }
-  }
-
-  /** Drops all timers, as edge runtimes do at the end of a request. */
-  forgetTimers(): void {
-    this.#timers = []
   }
 
   /** Milliseconds since this clock was made. */

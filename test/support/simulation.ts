@@ -1,7 +1,6 @@
 import { Analytics } from '../../src/analytics.ts'
 import type { Seams } from '../../src/core/create.ts'
 import type { HTTPClientRequest, HTTPResponse } from '../../src/http/client.ts'
-import type { Clock } from '../../src/runtime/clock.ts'
 import type { AnalyticsSettings } from '../../src/settings/settings.ts'
 import { FakeClock } from './fake-clock.ts'
 
@@ -63,68 +62,6 @@ export interface Report {
   readonly left: { readonly pending: number; readonly timers: number }
 }
 
-interface Timer {
-  readonly atMs: number
-  run: (() => void) | undefined
-}
-
-/** Virtual time: jumps from one timer to the next, after all microtasks have run. */
-class VirtualClock implements Clock {
-  #nowMs = 1_000_000
-  /** The next timer is the last one. */
-  readonly #timers: Timer[] = []
-  readonly #dice: FakeClock
-
-  constructor(seed: number) {
-    this.#dice = new FakeClock(undefined, seed)
-  }
-
-  get timers(): number {
-    return this.#timers.filter(({ run }) => run !== undefined).length
-  }
-
-  now(): number {
-    return 1_700_000_000_000 + this.#nowMs
-  }
-  monotonic(): number {
-    return this.#nowMs
-  }
-  random(): number {
-    return this.#dice.random()
-  }
-  setTimer(run: () => void, ms: number): () => void {
-    const timer: Timer = { atMs: this.#nowMs + ms, run }
-    let index = this.#timers.length
-    while (index > 0 && (this.#timers[index - 1] as Timer).atMs <= timer.atMs) index--
-    this.#timers.splice(index, 0, timer)
-    return () => {
-      timer.run = undefined
-    }
-  }
-  hold(): () => void {
-    return () => {}
-  }
-
-  async runUntil(endMs: number): Promise<void> {
-    for (;;) {
-      await microtasks()
-      const next = this.#timers.at(-1)
-      if (next === undefined || next.atMs > endMs) break
-      this.#timers.pop()
-      if (next.run === undefined) continue
-      this.#nowMs = Math.max(this.#nowMs, next.atMs)
-      const { run } = next
-      next.run = undefined
-      run()
-    }
-    this.#nowMs = endMs
-  }
-}
-
-function microtasks(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
-}
-
 interface Tracked {
   readonly isBad: boolean
   readonly atMs: number
@@ -134,7 +71,7 @@ interface Tracked {
 /** A service in virtual time, as the scenario has it. */
 class Service {
   readonly #scenario: Scenario
-  readonly #clock: VirtualClock
+  readonly #clock: FakeClock
   readonly #dice: FakeClock
   readonly #events: readonly Tracked[]
   readonly #startMs: number
@@ -142,7 +79,7 @@ class Service {
   #tokens = 1
   #refilledMs: number
 
-  constructor(scenario: Scenario, clock: VirtualClock, dice: FakeClock, events: readonly Tracked[]) {
+  constructor(scenario: Scenario, clock: FakeClock, dice: FakeClock, events: readonly Tracked[]) {
     this.#scenario = scenario
     this.#clock = clock
     this.#dice = dice
@@ -190,7 +127,7 @@ class Service {
 export async function simulate(scenario: Scenario): Promise<Report> {
   const { rate, seconds, drain = 120, concurrency = 4, bad = 0, outages = [] } = scenario
   const { awaited = 0, flushEvery, seed = 1 } = scenario
-  const clock = new VirtualClock(seed)
+  const clock = new FakeClock(undefined, seed)
   const dice = new FakeClock(undefined, seed + 1_000)
   const startMs = clock.monotonic()
   const events: Tracked[] = []
@@ -241,14 +178,14 @@ export async function simulate(scenario: Scenario): Promise<Report> {
   }
   arrive()
   if (flushEvery !== undefined) clock.setTimer(flush, flushEvery * 500)
-  await clock.runUntil(startMs + (seconds + drain) * 1_000)
+  await clock.advance((seconds + drain) * 1_000)
   const { pending } = analytics.stats
   const codes: Record<string, number> = {}
   for (const { code = 'pending' } of events) codes[code] = (codes[code] ?? 0) + 1
   const good = events.filter(({ isBad }) => !isBad)
   const delivered = good.filter(({ code }) => code === 'delivered').length
   void analytics.closeAndFlush({ timeout: -1 })
-  await clock.runUntil(clock.monotonic() + 10_000)
+  await clock.advance(10_000)
   const minutes = outages.map(([from, to]) => minutesOf(service.times, from * 1_000, to * 1_000))
   latencies.sort((one, other) => one - other)
   return {
@@ -264,7 +201,7 @@ export async function simulate(scenario: Scenario): Promise<Report> {
     requests: service.times.length,
     firstMinute: Math.max(0, ...minutes.map(([first]) => first)),
     laterMinute: Math.max(0, ...minutes.map(([, later]) => later)),
-    left: { pending: analytics.stats.pending, timers: clock.timers },
+    left: { pending: analytics.stats.pending, timers: clock.timerCount },
   }
 }
 

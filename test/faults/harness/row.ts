@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { TIER } from '../../../scripts/tiers.mjs'
 
 /** The default form leaves out these rows: they take seconds, or many processes. */
-const FULL_ROWS = 'B66 F02 F03 F06 F08 F09 F11 F12 F13 F14 F16 F18 F21 F29 F76 F85'.split(' ')
+const FULL_ROWS = 'B66 F02 F06 F08 F09 F11 F12 F13 F14 F16 F18 F21 F29 F76 F85'.split(' ')
 
 export interface Row {
   /**
