@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { About, ApiParts } from './api/asking.ts'
+import type { ApiParts } from './api/asking.ts'
 import { PageAssets } from './assets.ts'
 import type { AdminGate } from './auth/admin.ts'
 import type { TokenServer } from './auth/tokens.ts'
@@ -39,7 +39,6 @@ export interface CollectorParts {
   faults: Faults
   plan: TrackingPlan | null
   release: ReleaseTarget | null
-  about: About
   isLocal: boolean
   onFault: OnFault
 }
@@ -70,6 +69,8 @@ export class RunningCollector implements Collector {
       stream: new LiveStream({ store, faults, clock, stats: (sources) => this.#stats.snapshot(sources) }),
       waiters: new Waiters(context, store.changes, clock),
       comparison: new EventChanges(store.database, clock, onFault),
+      startedAt: new Date(clock.now()).toISOString(),
+      log: () => this.#feed?.address ?? null,
       url: () => this.url,
       stats: () => this.stats(),
       wake: () => this.#wake(true),
@@ -109,7 +110,6 @@ export class RunningCollector implements Collector {
     return { database: store.database, persons: store.persons, plan, nowMs: clock.now() }
   }
 
-  /** The page and its API. */
   async #other(
     url: URL | undefined,
     request: IncomingMessage,
@@ -157,7 +157,6 @@ export class RunningCollector implements Collector {
     this.#follow()
   }
 
-  /** Tells the parts that work on stored events what is new. */
   #follow(): void {
     const { stream, waiters, comparison } = this.#api
     this.#parts.store.changes.listener = {
@@ -200,7 +199,6 @@ export class RunningCollector implements Collector {
         await this.#append(events.map(({ requestId: _, ...event }) => ({ ...event, deliveries: [] })))
       },
     })
-    this.#parts.about.log = this.#feed.address
   }
 
   waitFor(options: WaitOptions): Promise<EventRecord[]> {

@@ -1,5 +1,3 @@
-import { basename } from 'node:path'
-import type { About } from './api/asking.ts'
 import { AdminGate } from './auth/admin.ts'
 import type { TokenServer } from './auth/tokens.ts'
 import type { Clock } from './clock.ts'
@@ -20,9 +18,8 @@ import {
   readRelease,
 } from './options.ts'
 import { MEMORY } from './store/database.ts'
-import { Store } from './store/store.ts'
+import { Store, type StoreOptions } from './store/store.ts'
 import { systemClock } from './system-clock.ts'
-import { version } from './version.ts'
 
 const MAX_KEEP = 1_000_000
 
@@ -44,10 +41,9 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
   const plan = await readPlan(options.plan)
   const tokens = await createTokenServer(config, clock)
   const onFault = safeOnFault(options.onFault)
-  const store = openStore(options, config, clock, onFault)
-  const about = aboutOf(config, options, store, clock, admin.hasToken)
+  const store = openStore(options, { clock, onFault, dedupWindowSeconds: config.dedupWindow })
   const running = new RunningCollector({
-    ...{ config, store, clock, tokens, admin, faults, plan, release, about, isLocal, onFault },
+    ...{ config, store, clock, tokens, admin, faults, plan, release, isLocal, onFault },
   })
   try {
     await running.listen(options.port ?? DEFAULT_PORT, host, options.limits)
@@ -62,22 +58,14 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
 /** @throws ConfigError when the file cannot be used. */
 function openStore(
   { store: path = MEMORY, keep }: CollectorOptions,
-  { dedupWindow }: Config,
-  clock: Clock,
-  onFault: (what: string, cause: unknown) => void,
+  options: Omit<StoreOptions, 'path'>,
 ): Store {
   if (keep !== undefined && !(Number.isInteger(keep) && keep >= 1 && keep <= MAX_KEEP))
     throw new ConfigError(`keep: expected a whole number from 1 to ${MAX_KEEP}`)
   // SQLite would open a temporary file for an empty path, and take `file:` for a URL.
   if (path.trim() === '' || /^(?:file:|[a-z][a-z\d+.-]*:\/\/)/i.test(path))
     throw new ConfigError('store: expected the path of a file, or :memory:')
-  return new Store({
-    path,
-    clock,
-    onFault,
-    keep,
-    dedupWindowSeconds: dedupWindow,
-  })
+  return new Store({ ...options, path, keep })
 }
 
 async function createTokenServer(
@@ -87,26 +75,4 @@ async function createTokenServer(
   if (oauth === undefined) return undefined
   const { TokenServer } = await import('./auth/tokens.ts')
   return new TokenServer(oauth, publicUrl, clock)
-}
-
-function aboutOf(
-  config: Config,
-  { store: path = MEMORY, plan }: CollectorOptions,
-  { keep }: Store,
-  clock: Clock,
-  needsToken: boolean,
-): About {
-  return {
-    version,
-    startedAt: new Date(clock.now()).toISOString(),
-    region: config.region,
-    // Without the folder: it may be shown to anyone.
-    database: path === MEMORY ? MEMORY : basename(path),
-    sources: config.sources?.map(({ name }) => name) ?? null,
-    destinations: config.destinations.map(({ name }) => name),
-    hasPlan: plan !== undefined,
-    maxEvents: keep,
-    log: null,
-    needsToken,
-  }
 }

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { basename } from 'node:path'
 import { catalogue, catalogueDetail, schemas } from '../catalogue/catalogue.ts'
 import { SKIP_REASONS } from '../destinations/select.ts'
 import { helpFor } from '../help.ts'
@@ -13,6 +14,7 @@ import { problems } from '../store/queries/problems.ts'
 import { listRequests, requestDetail } from '../store/queries/requests.ts'
 import { userDetail } from '../store/queries/user-detail.ts'
 import { listUsers } from '../store/queries/users.ts'
+import { version } from '../version.ts'
 import { type ApiParts, type Asking, DONE, found, type Routes } from './asking.ts'
 import { CHANGES_ROUTES } from './changes.ts'
 import { DELIVERY_ROUTES } from './deliveries.ts'
@@ -144,12 +146,23 @@ function sendEventFile(asking: Asking): unknown {
   return sendIndented(response, { event, request }, headers)
 }
 
-function about({ about, release, context }: Asking): unknown {
+function about({ config, store, plan, admin, startedAt, log, release, context }: Asking): unknown {
+  const { database, keep } = store
   return {
-    ...about,
+    version,
+    startedAt,
     now: new Date(context.nowMs).toISOString(),
-    anyKey: about.sources === null,
+    region: config.region,
+    // Without the folder: it may be shown to anyone.
+    database: basename(database.path),
+    sources: config.sources?.map(({ name }) => name) ?? null,
+    anyKey: config.sources === undefined,
+    destinations: config.destinations.map(({ name }) => name),
+    hasPlan: plan !== null,
     releaseTo: release?.url ?? null,
+    maxEvents: keep,
+    log: log(),
+    needsToken: admin.hasToken,
   }
 }
 

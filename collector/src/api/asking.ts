@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { AdminGate } from '../auth/admin.ts'
 import type { TokenServer } from '../auth/tokens.ts'
 import type { EventChanges } from '../changes/changes.ts'
 import type { Clock } from '../clock.ts'
@@ -9,29 +10,10 @@ import { HttpProblem } from '../http/reply.ts'
 import type { Stats } from '../live/stats.ts'
 import type { LiveStream } from '../live/stream.ts'
 import type { Waiters } from '../live/waiters.ts'
+import type { TrackingPlan } from '../plan/plan.ts'
 import type { QueryContext } from '../store/queries/context.ts'
 import type { Store } from '../store/store.ts'
 
-/** Facts about the collector for `/api/about`. */
-export interface About {
-  version: string
-  startedAt: string
-  region: string
-  /** Name of the file, or `:memory:`. */
-  database: string
-  /** Null if any write key is accepted. */
-  sources: string[] | null
-  destinations: string[]
-  hasPlan: boolean
-  /** The newest events that are kept. */
-  maxEvents: number
-  /** Where events come from beside the HTTP API, without credentials; null if from nowhere else. */
-  log: string | null
-  /** Whether the API requires the admin token. The page then offers to log out. */
-  needsToken: boolean
-}
-
-/** The parts of a collector that its API uses. */
 export interface ApiParts {
   config: Config
   store: Store
@@ -39,13 +21,15 @@ export interface ApiParts {
   tokens: TokenServer | undefined
   release: ReleaseTarget | null
   faults: Faults
-  about: About
+  plan: TrackingPlan | null
+  admin: AdminGate
+  startedAt: string
+  /** Where events come from beside the HTTP API, without credentials; null if from nowhere else. */
+  log(): string | null
   stream: LiveStream
   waiters: Waiters
   comparison: EventChanges
-  /** What queries read from, now. */
   context(): QueryContext
-  /** The address of this collector. */
   url(): string
   stats(): Stats
   /** Makes the destinations look for due deliveries at once. */

@@ -17,7 +17,6 @@ const chosenSchema = z.strictObject({ ids: ids.min(1).max(MAX_CHOSEN) })
 const replaySchema = z.strictObject({ destinations: z.array(z.string()).max(100).optional() })
 const releaseSchema = z.strictObject({ ids: ids.min(1).max(MAX_RELEASED) })
 
-/** What becomes of chosen events and deliveries. */
 export const DELIVERY_ROUTES: Routes = {
   'GET /api/destinations': ({ context, config }) => {
     const states = destinations(

@@ -146,7 +146,6 @@ export function readSearch(
   }
 }
 
-/** Without `q`, every request matches. */
 export function readRequestSearch(q: string | undefined): Search {
   return q === undefined ? EVERYTHING : parseSearch(q, REQUEST_VOCABULARY)
 }

@@ -8,7 +8,6 @@ import { readQuery } from './query.ts'
 /** Each wait is a query after each commit. */
 const MAX_WAITS = 100
 
-/** A request that is answered when enough events have arrived. */
 export async function wait({ waiters, parameters, response }: Asking): Promise<{ events: EventRecord[] }> {
   const { after, from, to, ...options } = readQuery('wait', parameters)
   if (from !== undefined || to !== undefined) {

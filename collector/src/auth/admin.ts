@@ -51,7 +51,6 @@ export class AdminGate {
     return typeof this.#access === 'object'
   }
 
-  /** @throws HttpProblem 401 when the token is wrong. */
   async login(request: IncomingMessage, response: ServerResponse, isSecure: boolean): Promise<void> {
     const { body } = await readBody(request, MAX_FORM_BYTES)
     const token = new URLSearchParams(body.toString('utf8')).get('token') ?? ''

@@ -5,9 +5,7 @@ import { storable } from '../plain-text.ts'
 export interface Source {
   name: string
   region: 'default' | 'eu'
-  /** Requests per second; undefined if there is no limit. */
   rate: number | undefined
-  /** Names of the destinations that get the events of this source; undefined for all. */
   destinations: readonly string[] | undefined
 }
 

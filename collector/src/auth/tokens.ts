@@ -24,7 +24,6 @@ export class TokenServer {
   readonly #keys: Keys
   /** When each token expires, milliseconds since the epoch; 0 = it was revoked. */
   readonly #tokens = new Map<string, number>()
-  /** When each assertion that was used expires. */
   readonly #used = new Map<string, number>()
   /** Of the collector. An assertion may have it as its audience. */
   address = ''
@@ -63,7 +62,6 @@ export class TokenServer {
     return expiresAtMs > this.#clock.now() ? 'valid' : 'expired'
   }
 
-  /** @throws TokenError when the assertion is refused, or was used before. */
   async #use(assertion: string): Promise<void> {
     const audiences = audiencesOf(this.address, this.#publicUrl)
     const { use, expiresAtMs } = await checkAssertion(assertion, this.#keys, audiences, this.#clock.now())

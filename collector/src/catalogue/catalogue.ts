@@ -13,9 +13,7 @@ import { schemaOf } from './schema.ts'
 const SPARKS = 24
 const MAX_SOURCES = 20
 const MAX_ENTRIES = 1000
-/** Newest events of an entry whose values are read. */
 const VALUES_OF = 100
-/** Further ones, as examples of a type. */
 const MAX_EXAMPLES = 200
 /** The name under which an event is counted: for other kinds, the column has an id. */
 const NAME = raw("CASE WHEN kind IN ('track', 'page', 'screen') THEN coalesce(name, '') ELSE '' END")
@@ -174,7 +172,6 @@ export async function catalogueDetail(
   }
 }
 
-/** The entries with their schemas, and whether these are all. */
 export async function schemas(context: QueryContext, events: EventChanges, range: TimeRange) {
   const entries = countedEntries(context, range)
   const tallies = await talliesOf(events, range)

@@ -19,7 +19,6 @@ const JSON_TYPES: Readonly<Record<ValueType, JsonType>> = {
   null: 'null',
 }
 
-/** What was read at one path of some events. */
 interface Read {
   /** How often: more than once in an event with a list. */
   times: number
@@ -30,7 +29,6 @@ interface Read {
   areDates: boolean
 }
 
-/** Values of the properties or traits of some events of one name. */
 export class FieldValues {
   readonly #byPath = new Map<string, Read>()
   #events = 0

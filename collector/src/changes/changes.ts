@@ -17,7 +17,6 @@ export type Question =
   | { by: 'version'; before: string; after: string }
 
 const MAX_CHANGES = 500
-/** Events that are read at a time. */
 const STEP = 500
 /** In the background, so many ms pass between two steps: nobody waits for them yet. */
 const REST_MS = 25
@@ -104,7 +103,6 @@ export class EventChanges {
     }
   }
 
-  /** The accepted events of a range of time, by their shapes. */
   async side(range: SideOptions): Promise<Side> {
     await this.#catchUp()
     return this.#shapes.side(range)
@@ -178,7 +176,6 @@ function shownSeen({ count, of, newest }: Seen, { fromMs, toMs, version }: SideO
   }
 }
 
-/** The searches for the events of both sides. */
 function searchesOf(one: Difference): [before: string | null, after: string | null] {
   const named = (name: string) => `${eventTerm(one.kind, name)} status:accepted`
   const event = named(one.name)

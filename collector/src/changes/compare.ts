@@ -5,7 +5,6 @@ import { byName, byOrigin, type Count, type NameTally, type PathTally, roomFor, 
 /** `check`: probably a mistake. `new`: there was none of it before. `open`: has not come yet, but too little came to tell. */
 export type Grade = 'check' | 'new' | 'open'
 
-/** What an event name or a property is on one side. */
 export interface Seen extends Count {
   /** The events that could have had it. */
   of: number
@@ -22,7 +21,6 @@ interface OfProperty extends OfEvent {
   path: string
 }
 
-/** One difference between two sides. */
 export type Difference =
   | ({ what: 'event_renamed'; grade: 'check'; newName: string } & OfEvent)
   | ({ what: 'event_gone'; grade: 'check' | 'open' } & OfEvent)
@@ -70,39 +68,64 @@ const ORDER: ReadonlyArray<Difference['what']> = [
 const GRADES: readonly Grade[] = ['check', 'new', 'open']
 const DIMENSIONS: ReadonlyArray<keyof Origin> = ['os', 'device', 'library', 'source']
 
+/** The events of one name on one side. */
+interface Named {
+  shapes: Side['shapes']
+  tally: NameTally
+}
+
 interface Pair {
-  before: Side['shapes']
-  after: Side['shapes']
+  before: Named
+  after: Named
 }
 
 /** Returns what differs, the most important first. */
 export function differencesOf(before: Side, after: Side): Difference[] {
-  const old = byName(before.shapes)
-  const young = byName(after.shapes)
-  const pairs = [...old].flatMap(([key, shapes]): Pair[] => {
-    const now = young.get(key)
-    return now === undefined ? [] : [{ before: shapes, after: now }]
+  const [old, young] = [namesOf(before), namesOf(after)]
+  const pairs = [...old].flatMap(([key, was]): Pair[] => {
+    const is = young.get(key)
+    return is === undefined ? [] : [{ before: was, after: is }]
   })
   const usual = usualFactor(before, after, pairs)
-  const found = pairs.flatMap((pair) => [...volumeOf(pair, usual), ...propertiesOf(pair)])
-  const gone = [...old].flatMap(([key, shapes]) => (young.has(key) ? [] : [shapes]))
-  const fresh = [...young].flatMap(([key, shapes]) => (old.has(key) ? [] : [shapes]))
-  const { renamed, pairs: same } = renamedOf(gone, fresh)
-  found.push(...renamed, ...same.flatMap(propertiesOf))
-  const isPaired = (shapes: Side['shapes']) =>
-    same.some((pair) => pair.before === shapes || pair.after === shapes)
-  for (const shapes of gone) if (!isPaired(shapes)) found.push(goneOf(tallyOf(shapes), usual))
-  for (const shapes of fresh) if (!isPaired(shapes)) found.push(newOf(tallyOf(shapes)))
+  const gone = [...old].filter(([key]) => !young.has(key)).map(([, one]) => one)
+  const fresh = [...young].filter(([key]) => !old.has(key)).map(([, one]) => one)
+  const renamed = renamedOf(gone, fresh)
+  const isLeft = (one: Named) => !renamed.some((pair) => pair.before === one || pair.after === one)
+  const found: Difference[] = [
+    ...pairs.flatMap((pair) => volumeOf(pair, usual)),
+    ...[...pairs, ...renamed].flatMap(propertiesOf),
+    ...renamed.map(({ before, after }): Difference => {
+      const newName = after.tally.name
+      return { what: 'event_renamed', grade: 'check', newName, ...eventOf(before, after) }
+    }),
+    ...gone.filter(isLeft).map((one): Difference => {
+      const grade = one.tally.count * usual >= ENOUGH_TO_MISS ? 'check' : 'open'
+      return { what: 'event_gone', grade, ...eventOf(one, undefined) }
+    }),
+    ...fresh.filter(isLeft).map((one): Difference => {
+      return { what: 'event_new', grade: 'new', ...eventOf(undefined, one) }
+    }),
+  ]
   return found.sort(
     (a, b) =>
       GRADES.indexOf(a.grade) - GRADES.indexOf(b.grade) ||
       ORDER.indexOf(a.what) - ORDER.indexOf(b.what) ||
-      weightOf(b) - weightOf(a),
+      b.before.count + b.after.count - (a.before.count + a.after.count),
   )
 }
 
-function weightOf({ before, after }: Difference): number {
-  return before.count + after.count
+function namesOf({ shapes }: Side): Map<string, Named> {
+  return new Map([...byName(shapes)].map(([key, own]) => [key, { shapes: own, tally: tallyOf(own) }]))
+}
+
+function eventOf(before: Named | undefined, after: Named | undefined): OfEvent {
+  const { kind, name } = ((before ?? after) as Named).tally
+  return { kind, name, before: whole(before), after: whole(after) }
+}
+
+function whole(named: Named | undefined): Seen {
+  const { count, newest } = named?.tally ?? { count: 0, newest: 0 }
+  return { count, newest, of: count }
 }
 
 /**
@@ -112,7 +135,7 @@ function weightOf({ before, after }: Difference): number {
  */
 function usualFactor(before: Side, after: Side, pairs: readonly Pair[]): number {
   const factors = pairs.flatMap((pair) => {
-    const [b, a] = [countOf(pair.before), countOf(pair.after)]
+    const [b, a] = [pair.before.tally.count, pair.after.tally.count]
     return b >= ENOUGH_TO_COMPARE && a >= ENOUGH_TO_COMPARE ? [a / b] : []
   })
   if (factors.length === 0) return after.events / before.events
@@ -124,67 +147,27 @@ function usualFactor(before: Side, after: Side, pairs: readonly Pair[]): number 
   return distance(low) <= distance(high) ? low : high
 }
 
-function countOf(shapes: Side['shapes']): number {
-  return shapes.reduce((sum, { count }) => sum + count, 0)
-}
-
-function whole({ count, newest }: Count): Seen {
-  return { count, newest, of: count }
-}
-
-const NONE: Seen = { count: 0, newest: 0, of: 0 }
-
-function goneOf(before: NameTally, usual: number): Difference {
-  const isMissed = before.count * usual >= ENOUGH_TO_MISS
-  const { kind, name } = before
-  return {
-    what: 'event_gone',
-    grade: isMissed ? 'check' : 'open',
-    kind,
-    name,
-    before: whole(before),
-    after: NONE,
-  }
-}
-
-function newOf(after: NameTally): Difference {
-  const { kind, name } = after
-  return { what: 'event_new', grade: 'new', kind, name, before: NONE, after: whole(after) }
-}
-
-function volumeOf(pair: Pair, usual: number): Difference[] {
-  const [before, after] = [tallyOf(pair.before), tallyOf(pair.after)]
-  const expected = before.count * usual
-  const factor = after.count / expected
-  const deviations = Math.abs(after.count - expected) / Math.sqrt(usual * usual * before.count + after.count)
+function volumeOf({ before, after }: Pair, usual: number): Difference[] {
+  const [b, a] = [before.tally.count, after.tally.count]
+  const expected = b * usual
+  const factor = a / expected
+  const deviations = Math.abs(a - expected) / Math.sqrt(usual * usual * b + a)
   if (factor < VOLUME_FACTOR && factor > 1 / VOLUME_FACTOR) return []
   if (deviations < VOLUME_DEVIATIONS) return []
-  const { kind, name } = after
-  return [
-    { what: 'volume', grade: 'check', kind, name, expected, before: whole(before), after: whole(after) },
-  ]
+  return [{ what: 'volume', grade: 'check', expected, ...eventOf(before, after) }]
 }
 
 /** Finds names that are gone beside new ones with the same properties. Each is used once, the most alike first. */
-function renamedOf(
-  gone: ReadonlyArray<Side['shapes']>,
-  fresh: ReadonlyArray<Side['shapes']>,
-): { renamed: Difference[]; pairs: Pair[] } {
+function renamedOf(gone: readonly Named[], fresh: readonly Named[]): Pair[] {
   const candidates = gone.flatMap((before) =>
-    fresh.map((after) => ({ before, after, likeness: likeness(tallyOf(before), tallyOf(after)) })),
+    fresh.map((after) => ({ before, after, likeness: likeness(before.tally, after.tally) })),
   )
   const pairs: Pair[] = []
   for (const { before, after, likeness } of candidates.sort((a, b) => b.likeness - a.likeness)) {
     if (likeness < SAME_PROPERTIES) break
     if (!pairs.some((pair) => pair.before === before || pair.after === after)) pairs.push({ before, after })
   }
-  const renamed = pairs.map((pair): Difference => {
-    const [before, after] = [tallyOf(pair.before), tallyOf(pair.after)]
-    const { kind, name } = before
-    const seen = { before: whole(before), after: whole(after) }
-    return { what: 'event_renamed', grade: 'check', kind, name, newName: after.name, ...seen }
-  })
-  return { renamed, pairs }
+  return pairs
 }
 
 /** The share of common paths among all paths of both, each with the weight of how often it is there. */
@@ -200,148 +183,116 @@ function likeness(before: NameTally, after: NameTally): number {
   return all === 0 ? 0 : common / all
 }
 
+type SeenProperty = Omit<OfProperty, 'what' | 'grade'>
+
 function propertiesOf(pair: Pair): Difference[] {
-  const [before, after] = [tallyOf(pair.before), tallyOf(pair.after)]
-  const found: Difference[] = []
-  for (const path of new Set([...before.paths.keys(), ...after.paths.keys()])) {
+  const [before, after] = [pair.before.tally, pair.after.tally]
+  return [...new Set([...before.paths.keys(), ...after.paths.keys()])].flatMap((path): Difference[] => {
     const [was, is] = [before.paths.get(path), after.paths.get(path)]
     const parent = (was ?? is)?.parent ?? ''
-    const seen = {
-      kind: after.kind,
-      name: after.name,
-      path,
-      before: { count: was?.count ?? 0, newest: was?.newest ?? 0, of: roomFor(before, parent) },
-      after: { count: is?.count ?? 0, newest: is?.newest ?? 0, of: roomFor(after, parent) },
-    }
+    const { kind, name } = after
+    const sides = { before: seenAt(before, path, parent), after: seenAt(after, path, parent) }
+    const seen = { kind, name, path, ...sides }
     // Without the object around it, it can be neither there nor missing.
-    if (seen.before.of === 0 || seen.after.of === 0) continue
-    if (was === undefined) found.push({ what: 'property_new', grade: 'new', ...seen })
-    else {
-      if (is !== undefined) found.push(...typesOf(was, is, seen))
-      // An empty list has no elements.
-      if (!path.endsWith('[]')) found.push(...presenceOf(pair, seen, parent))
-    }
-  }
-  return found
+    if (seen.before.of === 0 || seen.after.of === 0) return []
+    if (was === undefined) return [{ what: 'property_new', grade: 'new', ...seen }]
+    // An empty list has no elements.
+    const presence = path.endsWith('[]') ? [] : presenceOf(pair, seen, parent)
+    return is === undefined ? presence : [...typesOf(was, is, seen), ...presence]
+  })
 }
 
-type SeenProperty = Omit<OfProperty, 'what' | 'grade'>
+function seenAt(tally: NameTally, path: string, parent: string): Seen {
+  const { count, newest } = tally.paths.get(path) ?? { count: 0, newest: 0 }
+  return { count, newest, of: roomFor(tally, parent) }
+}
 
 function typesOf(was: PathTally, is: PathTally, seen: SeenProperty): Difference[] {
   const from = [...was.types].sort(([, a], [, b]) => b.count - a.count).map(([type]) => type)
   return [...is.types].flatMap(([to, { count, newest }]): Difference[] => {
-    const before = was.types.get(to)?.count ?? 0
-    if (!isMore(before, was.count, count, is.count)) return []
     const others = from.filter((type) => type !== to)
-    return [
-      {
-        ...seen,
-        what: 'type_changed',
-        grade: 'check',
-        from: others,
-        to,
-        before: { count: before, of: was.count, newest: newestOf(was, others) },
-        after: { count, of: is.count, newest },
-      },
-    ]
+    const newestOther = Math.max(0, ...others.map((type) => was.types.get(type)?.newest ?? 0))
+    const before = { count: was.types.get(to)?.count ?? 0, of: was.count, newest: newestOther }
+    const after = { count, of: is.count, newest }
+    if (!isMore(before, after)) return []
+    return [{ ...seen, what: 'type_changed', grade: 'check', from: others, to, before, after }]
   })
 }
 
-function newestOf({ types }: PathTally, wanted: readonly ValueType[]): number {
-  return Math.max(0, ...wanted.map((type) => types.get(type)?.newest ?? 0))
+function shareOf({ count, of }: Seen): number {
+  return count / Math.max(1, of)
 }
 
 /** Whether a type has come up that was not there, or has become much more frequent. */
-function isMore(b: number, ofB: number, a: number, ofA: number): boolean {
-  if (b === 0) return a > 0
-  return a / ofA > b / ofB && deviationsOf(b, ofB, a, ofA) >= SHARE_DEVIATIONS && a / ofA - b / ofB > 0.2
+function isMore(before: Seen, after: Seen): boolean {
+  if (before.count === 0) return after.count > 0
+  return shareOf(after) - shareOf(before) > 0.2 && deviationsOf(before, after) >= SHARE_DEVIATIONS
 }
 
 /** How far two shares are apart, in standard deviations. */
-function deviationsOf(b: number, ofB: number, a: number, ofA: number): number {
-  const both = (b + a) / (ofB + ofA)
-  const spread = Math.sqrt(both * (1 - both) * (1 / ofB + 1 / ofA))
-  return spread === 0 ? 0 : Math.abs(b / ofB - a / ofA) / spread
+function deviationsOf(before: Seen, after: Seen): number {
+  const both = (before.count + after.count) / (before.of + after.of)
+  const spread = Math.sqrt(both * (1 - both) * (1 / before.of + 1 / after.of))
+  return spread === 0 ? 0 : Math.abs(shareOf(before) - shareOf(after)) / spread
 }
 
-/** Whether what was in `b` of `ofB` events is missing in all of `ofA` events, and hardly by chance. */
-function isGone(b: number, ofB: number, a: number, ofA: number): boolean {
-  return b > 0 && a === 0 && ofA > 0 && (1 - (b + 0.5) / (ofB + 1)) ** ofA < CHANCE
+/** Whether what was there before is missing in all events after, and hardly by chance. */
+function isGone({ before, after }: { before: Seen; after: Seen }): boolean {
+  if (before.count === 0 || after.count > 0 || after.of === 0) return false
+  return (1 - (before.count + 0.5) / (before.of + 1)) ** after.of < CHANCE
+}
+
+function isAsUsual({ before, after }: { before: Seen; after: Seen }): boolean {
+  return shareOf(after) >= RARER_SHARE * shareOf(before)
 }
 
 function presenceOf(pair: Pair, seen: SeenProperty, parent: string): Difference[] {
   const { before, after, path } = seen
-  if (isGone(before.count, before.of, after.count, after.of)) {
-    return [{ what: 'property_gone', grade: 'check', where: null, ...seen }]
-  }
+  if (isGone(seen)) return [{ what: 'property_gone', grade: 'check', where: null, ...seen }]
   if (after.count === 0) return []
-  for (const dimension of DIMENSIONS) {
-    const origins = originsOf(pair, dimension, path, parent)
-    const gone = origins.filter(({ b, ofB, a, ofA }) => isGone(b, ofB, a, ofA))
-    const kept = origins.filter(
-      ({ b, ofB, a, ofA }) => a > 0 && a / ofA >= (RARER_SHARE * b) / Math.max(1, ofB),
-    )
+  const origins = DIMENSIONS.map((dimension) => ({
+    dimension,
+    all: originsOf(pair, dimension, path, parent),
+  }))
+  for (const { dimension, all } of origins) {
+    const gone = all.filter(isGone)
+    const kept = all.filter((one) => one.after.count > 0 && isAsUsual(one))
     if (gone.length === 0 || kept.length === 0) continue
     const where = { dimension, gone: gone.map(({ value }) => value), kept: kept.map(({ value }) => value) }
-    const sum = (pick: (one: Presence) => number) => gone.reduce((total, one) => total + pick(one), 0)
-    return [
-      {
-        ...seen,
-        what: 'property_gone',
-        grade: 'check',
-        where,
-        before: { count: sum(({ b }) => b), of: sum(({ ofB }) => ofB), newest: newestIn(gone, 'before') },
-        after: { count: 0, of: sum(({ ofA }) => ofA), newest: newestIn(gone, 'after') },
-      },
-    ]
+    const sides = {
+      before: together(gone.map((one) => one.before)),
+      after: together(gone.map((one) => one.after)),
+    }
+    return [{ ...seen, what: 'property_gone', grade: 'check', where, ...sides }]
   }
-  const isRarer =
-    after.count / after.of < (RARER_SHARE * before.count) / before.of &&
-    deviationsOf(before.count, before.of, after.count, after.of) >= SHARE_DEVIATIONS
-  if (!isRarer || isMixed(pair, path, parent)) return []
-  return [{ what: 'property_rarer', grade: 'check', ...seen }]
+  const isRarer = !isAsUsual(seen) && deviationsOf(before, after) >= SHARE_DEVIATIONS
+  // Each origin may send it as often as before, and only their shares have changed.
+  const isMixed = origins.some(({ all }) => all.length > 1 && all.every(isAsUsual))
+  return isRarer && !isMixed ? [{ what: 'property_rarer', grade: 'check', ...seen }] : []
 }
 
-interface Presence {
-  value: string
-  b: number
-  ofB: number
-  a: number
-  ofA: number
-  newest: { before: number; after: number }
+function together(all: readonly Seen[]): Seen {
+  const sum = (pick: (one: Seen) => number) => all.reduce((total, one) => total + pick(one), 0)
+  return {
+    count: sum(({ count }) => count),
+    of: sum(({ of }) => of),
+    newest: Math.max(0, ...all.map(({ newest }) => newest)),
+  }
 }
 
-function newestIn(origins: readonly Presence[], side: 'before' | 'after'): number {
-  return Math.max(0, ...origins.map(({ newest }) => newest[side]))
-}
-
-function originsOf(pair: Pair, dimension: keyof Origin, path: string, parent: string): Presence[] {
-  const [old, young] = [byOrigin(pair.before, dimension), byOrigin(pair.after, dimension)]
-  return [...young].flatMap(([value, after]): Presence[] => {
-    const before = old.get(value)
-    if (before === undefined) return []
-    const was = before.paths.get(path)
-    return [
-      {
-        value,
-        b: was?.count ?? 0,
-        ofB: roomFor(before, parent),
-        a: after.paths.get(path)?.count ?? 0,
-        ofA: roomFor(after, parent),
-        // Of the events without it: an example of what is missing.
-        newest: { before: was?.newest ?? 0, after: after.newest },
-      },
-    ]
-  })
-}
-
-/** Whether each origin sends it as often as before, and only their shares have changed. */
-function isMixed(pair: Pair, path: string, parent: string): boolean {
-  return DIMENSIONS.some((dimension) => {
-    const origins = originsOf(pair, dimension, path, parent)
-    return (
-      origins.length > 1 &&
-      origins.every(({ b, ofB, a, ofA }) => a / ofA >= (RARER_SHARE * b) / Math.max(1, ofB))
-    )
+/** How a property is in the events of each origin that has events on both sides. */
+function originsOf(
+  pair: Pair,
+  dimension: keyof Origin,
+  path: string,
+  parent: string,
+): Array<{ value: string; before: Seen; after: Seen }> {
+  const old = byOrigin(pair.before.shapes, dimension)
+  return [...byOrigin(pair.after.shapes, dimension)].flatMap(([value, is]) => {
+    const was = old.get(value)
+    if (was === undefined) return []
+    // The example is one of the events without it: of what is missing.
+    const after = { ...seenAt(is, path, parent), newest: is.newest }
+    return [{ value, before: seenAt(was, path, parent), after }]
   })
 }

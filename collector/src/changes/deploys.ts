@@ -9,7 +9,6 @@ export interface Deploy {
   name: string
 }
 
-/** Older marks are deleted. */
 const MAX_DEPLOYS = 1000
 
 interface Row {

@@ -9,7 +9,6 @@ export interface ShapedEvent {
   kind: string
   name: string | null
   source: string
-  /** Its userId or anonymousId. */
   user: string | null
   message: Message
 }

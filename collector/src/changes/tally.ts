@@ -75,7 +75,6 @@ function add(to: Count, count: number, newest: number): void {
   to.newest = Math.max(to.newest, newest)
 }
 
-/** The same shapes by where they come from. */
 export function byOrigin(shapes: Shapes, dimension: keyof Origin): Map<string, NameTally> {
   const groups = grouped(shapes, ({ origin }) => origin[dimension])
   return new Map([...groups].map(([value, list]) => [value, tallyOf(list)]))

@@ -11,7 +11,6 @@ import { systemClock } from '../system-clock.ts'
 export interface BrokenRule {
   /** The key of the events in the catalogue, for example `track:Order Completed` or `identify`. */
   key: string
-  /** Path into the message, with dots between the keys. */
   path: string
   message: string
   count: number

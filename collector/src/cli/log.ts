@@ -26,7 +26,6 @@ export class Log {
     this.#stdout(`${clean(message)}\n`)
   }
 
-  /** Logs why the process ends. */
   failed(cause: unknown): void {
     this.#stderr(`trackpost-collector: ${clean(oneLine(cause))}\n`)
   }

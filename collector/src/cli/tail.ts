@@ -6,7 +6,6 @@ import type { EventsPage } from '../store/query-results.ts'
 import { printable } from './log.ts'
 
 export interface TailOptions {
-  /** Base URL of a collector. */
   address: string
   /** A search line; empty for all events. */
   q: string
@@ -15,7 +14,6 @@ export interface TailOptions {
   write(line: string): void
   /** For what is about the command itself. */
   tell(line: string): void
-  /** Ends the command. */
   signal?: AbortSignal
 }
 

@@ -10,7 +10,6 @@ import { WebhookSender } from './webhook.ts'
 
 const MAX_DELAY_MS = 60_000
 const FAULT_RETRY_MS = 5000
-/** Due deliveries that are read together. */
 const READ_AHEAD = 100
 /** So many failures in a row, each after a rest, are reported: the destination is unavailable. */
 const OUTAGE_FAILURES = 3
@@ -38,7 +37,6 @@ export class Deliverer {
   #work: Promise<void> | undefined
   #hasNews = false
   #cancelTimer = () => {}
-  /** Failures in a row. */
   #failures = 0
   /** Nothing is sent before this time of the monotonic clock. */
   #restUntilMs = Number.NEGATIVE_INFINITY
@@ -84,7 +82,6 @@ export class Deliverer {
     this.#cancelTimer = this.#parts.clock.setTimer(() => this.wake(), delayMs)
   }
 
-  /** Undefined if nothing is pending. */
   #untilNext(): number | undefined {
     const { clock, queue } = this.#parts
     const dueMs = queue.nextDueMs(this.#name)

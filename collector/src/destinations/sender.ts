@@ -8,7 +8,6 @@ export interface AttemptResult {
 
 export const DELIVERED: AttemptResult = { result: 'delivered', reason: null }
 
-/** Sends events to one destination. */
 export interface Sender {
   /** Number of deliveries that are attempted at the same time. */
   readonly limit: number

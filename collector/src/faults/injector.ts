@@ -14,7 +14,6 @@ export class FaultInjector {
     this.#clock = clock
   }
 
-  /** Whether any request may get a fault. */
   get isActive(): boolean {
     return this.#faults.active > 0
   }

@@ -89,7 +89,6 @@ export class OriginGuard {
     return isLocal && URL.canParse(origin) && isOwnName(new URL(origin).hostname)
   }
 
-  /** Returns false if the request is not a preflight request. */
   answerPreflight(request: IncomingMessage, response: ServerResponse): boolean {
     const { origin, 'access-control-request-method': method } = request.headers
     if (request.method !== 'OPTIONS' || origin === undefined || method === undefined) return false

@@ -10,7 +10,6 @@ let bytesInMemory = 0
 export class BodyProblem extends HttpProblem {
   declare readonly code: 'body_too_large' | 'bad_encoding'
   readonly sentBytes: number
-  /** What has arrived, as it was sent. */
   readonly beginning: Buffer | undefined
 
   constructor(code: 'body_too_large' | 'bad_encoding', sentBytes: number, beginning?: Buffer) {

@@ -14,7 +14,6 @@ export class RequestNotes {
   readonly id: number | undefined
   /** Behind a trusted proxy, the address that the proxy reports. */
   readonly address: string
-  /** Null until the source is known. */
   source: string | null = null
   /** `name/version` of the library that sent the messages. */
   library: string | null = null
@@ -26,7 +25,6 @@ export class RequestNotes {
   /** Ends when the request is handled, even if its client has hung up. */
   handling: Promise<unknown> = Promise.resolve()
   problem: RequestProblem | null = null
-  /** Id of the injected fault. */
   fault: string | null = null
   body: string | null = null
   bodyIsCut = false
@@ -63,7 +61,6 @@ export class RequestNotes {
     this.bodyIsCut ||= beginning.length < this.bodyBytes
   }
 
-  /** Keeps the beginning of the body for display, without write keys. */
   tookBody(body: Buffer): void {
     this.inflatedBytes = body.length
     this.bodyIsCut = body.length > MAX_BODY_KEPT

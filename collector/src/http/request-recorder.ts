@@ -6,7 +6,6 @@ import { redactHeaders, redactPath } from './redact.ts'
 import type { HttpProblem } from './reply.ts'
 import { RequestNotes } from './request-notes.ts'
 
-/** Where records go. */
 export interface RequestLog {
   nextRequestId(): number
   /** Never throws and never waits. */
@@ -16,7 +15,6 @@ export interface RequestLog {
 export interface RequestFacts {
   path: string
   address: string
-  /** Whether a request that ended with this status is recorded. */
   isWorthIt(status: number): boolean
   /** Returns the response that the connection got if the request was never complete. */
   brokenOff(): HttpProblem | undefined

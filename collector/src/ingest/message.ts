@@ -40,14 +40,11 @@ export interface ReadMessage extends EventTexts {
   timestampMs: number
   /** The `integrations` of the message, followed by those of the batch. */
   integrations: ReadonlyArray<Readonly<Record<string, unknown>>>
-  /** JSON text of the message as it is stored. */
   body: string
-  /** The difference between the stored message and the message that was sent. */
   sent: SentDifference
   warnings: Warning[]
 }
 
-/** The last time that a `Date` can represent. */
 const MAX_DATE_MS = 8.64e15
 
 /** Earlier times are usually seconds where milliseconds belong, or a clock that was never set. */

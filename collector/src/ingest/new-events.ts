@@ -83,7 +83,6 @@ const PREVIEW_FIELD_CHARACTERS = 200
 
 type Received = Pick<NewEvent, 'receivedAtMs' | 'source' | 'requestId'>
 
-/** Creates the record of a request that was refused as a whole. */
 export function refusedRequest(reason: Reason, kind: Kind | 'batch', received: Received): NewEvent {
   return {
     ...received,

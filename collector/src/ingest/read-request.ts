@@ -32,7 +32,6 @@ export interface TrackingRequest {
 /** A request of which no event is accepted. It is recorded with the reason. */
 export class Refusal extends HttpProblem {
   readonly reason: Reason
-  /** What the record says. */
   readonly problem: RequestProblem
   /** The messages that could still be recognised. */
   readonly items: readonly RefusedItem[]

@@ -19,7 +19,6 @@ const ALIASES: Readonly<Record<string, Kind | 'batch'>> = {
   b: 'batch',
   import: 'batch',
 }
-/** The path to which browser libraries send metrics about themselves. */
 const METRICS = 'm'
 const MAX_METRICS_BYTES = 65_536
 
