@@ -10,7 +10,7 @@ import type { FaultInjector } from './faults/injector.ts'
 import { answerProblem } from './http/answer-problem.ts'
 import { OriginGuard } from './http/origin.ts'
 import { requireMethod } from './http/reply.ts'
-import type { RequestNotes } from './http/request-notes.ts'
+import type { Exchange } from './http/request-notes.ts'
 import { type RequestLog, RequestRecorder } from './http/request-recorder.ts'
 import { brokenOn, type ServerHandlers } from './http/server.ts'
 import { readTarget } from './http/target.ts'
@@ -77,29 +77,26 @@ export class Router implements ServerHandlers {
       isWorthIt: (status) => isWorthIt(path, request, status),
       brokenOff: () => brokenOn(request.socket),
     })
-    notes.handling = this.#route(url, request, response, notes).catch((cause: unknown) =>
-      answerProblem(this.#parts, cause, request, response, notes),
+    const exchange = { request, response, notes }
+    notes.handling = this.#route(url, exchange).catch((cause: unknown) =>
+      answerProblem(this.#parts, cause, exchange),
     )
   }
 
   broken: ServerHandlers['broken'] = (address, problem) => this.#recorder.broken(address, problem)
 
-  async #route(
-    url: URL | undefined,
-    request: IncomingMessage,
-    response: ServerResponse,
-    notes: RequestNotes,
-  ): Promise<void> {
+  async #route(url: URL | undefined, exchange: Exchange): Promise<void> {
+    const { request, response } = exchange
     const { guard, proxies } = this
     const { ops, tokens, faults, other } = this.#parts
     const path = url?.pathname ?? ''
     guard.checkHost(request)
     const tracking = { guard, proxies, tracking: this.#tracking }
-    if (await handleTracking(tracking, path, request, response, notes)) return
+    if (await handleTracking(tracking, path, exchange)) return
     if (path === '/token' && tokens !== undefined) {
       guard.refuseForeign(request, false)
       requireMethod(request, 'POST')
-      return handleToken(tokens, faults, request, response, notes)
+      return handleToken(tokens, faults, exchange)
     }
     if (!OPS_PATHS.has(path)) return other(url, request, response, this)
     guard.refuseForeign(request, false)

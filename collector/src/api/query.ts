@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { HttpProblem } from '../http/reply.ts'
-import { KINDS, TEXT_NAMES, type TextField } from '../record.ts'
+import { KINDS, TEXT_NAMES } from '../record.ts'
 import { type EventFilter, searchOf } from '../search/filter.ts'
 import { parseSearch } from '../search/parse.ts'
 import { EVERYTHING, REQUEST_VOCABULARY, type Search } from '../search/syntax.ts'
@@ -14,23 +14,23 @@ const order = z.enum(['oldest', 'newest'])
 const cursor = z.string().regex(/^\d{1,15}$/, 'expected a cursor')
 const timeCursor = z.string().regex(/^(?:-?\d{1,16}\.)?\d{1,15}$/, 'expected a cursor')
 
-const rangeFields = { from: textField.optional(), to: textField.optional() }
+const limit = integer.min(1).max(1000).default(100)
+/** Whether CSV cells that look like formulas are marked as text. */
+const safe = z.enum(['0', '1']).default('1')
+const rangeFields = textFields(['from', 'to'])
+const requestFields = { ...rangeFields, q: textField.optional() }
 
-const textFields = Object.fromEntries(TEXT_NAMES.map((name) => [name, textField.optional()])) as Record<
-  TextField,
-  z.ZodOptional<typeof textField>
->
+function textFields<Name extends string>(names: readonly Name[]) {
+  const fields = names.map((name) => [name, textField.optional()])
+  return Object.fromEntries(fields) as Record<Name, z.ZodOptional<typeof textField>>
+}
 
 const searchFields = {
   ...rangeFields,
   q: textField.optional(),
   status: z.enum(['accepted', 'rejected', 'repeated']).optional(),
-  reason: textField.optional(),
-  source: textField.optional(),
   type: z.enum([...KINDS, 'batch']).optional(),
-  event: textField.optional(),
-  ...textFields,
-  text: textField.optional(),
+  ...textFields(['reason', 'source', 'event', 'text', ...TEXT_NAMES]),
   after: cursor.optional(),
 }
 
@@ -41,7 +41,7 @@ const SCHEMAS = {
     ...searchFields,
     cursor: cursor.optional(),
     order: order.default('oldest'),
-    limit: integer.min(1).max(1000).default(100),
+    limit,
     /** `summary` leaves out the messages of the events. */
     view: z.enum(['full', 'summary']).default('full'),
   }),
@@ -50,32 +50,21 @@ const SCHEMAS = {
     ...searchFields,
     order: order.default('oldest'),
     format: z.enum(['ndjson', 'csv']).default('ndjson'),
-    safe: z.enum(['0', '1']).default('1'),
+    safe,
   }),
-  exportRequests: z.strictObject({
-    ...rangeFields,
-    q: textField.optional(),
-    order: order.default('oldest'),
-    safe: z.enum(['0', '1']).default('1'),
-  }),
-  changes: z.strictObject({
-    ...rangeFields,
-    since: textField.optional(),
-    before: textField.optional(),
-    after: textField.optional(),
-  }),
+  exportRequests: z.strictObject({ ...requestFields, order: order.default('oldest'), safe }),
+  changes: z.strictObject(textFields(['from', 'to', 'since', 'before', 'after'])),
   wait: z.strictObject({
     ...searchFields,
     count: integer.min(1).max(1_000_000).default(1),
     timeout: integer.max(300_000).default(5000),
   }),
   requests: z.strictObject({
-    ...rangeFields,
-    q: textField.optional(),
+    ...requestFields,
     cursor: cursor.optional(),
     after: cursor.optional(),
     order: order.default('newest'),
-    limit: integer.min(1).max(1000).default(100),
+    limit,
   }),
   users: z.strictObject({
     q: z.string().max(200).default(''),
@@ -86,7 +75,7 @@ const SCHEMAS = {
     by: z.enum(['receipt', 'timestamp']).default('receipt'),
     cursor: timeCursor.optional(),
     order: order.default('newest'),
-    limit: integer.min(1).max(1000).default(100),
+    limit,
   }),
   catalogue: z.strictObject({
     ...rangeFields,

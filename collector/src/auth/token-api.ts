@@ -1,8 +1,7 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FaultInjector } from '../faults/injector.ts'
 import { readBody } from '../http/read-body.ts'
 import { replyJson } from '../http/reply.ts'
-import type { RequestNotes } from '../http/request-notes.ts'
+import type { Exchange } from '../http/request-notes.ts'
 import { TokenError } from './assertions.ts'
 import type { TokenServer } from './tokens.ts'
 
@@ -12,10 +11,9 @@ const MAX_FORM_BYTES = 16_384
 export async function handleToken(
   tokens: TokenServer,
   faults: FaultInjector | undefined,
-  request: IncomingMessage,
-  response: ServerResponse,
-  notes: RequestNotes,
+  exchange: Exchange,
 ): Promise<void> {
+  const { request, response, notes } = exchange
   const refuse = (status: number, error: string, description: string) => {
     const headers: Record<string, string> = request.complete ? {} : { connection: 'close' }
     notes.problem = { code: error, message: description }
@@ -28,11 +26,7 @@ export async function handleToken(
   // The form contains a credential, so only the size of the form is recorded.
   const { body, sentBytes } = await readBody(request, MAX_FORM_BYTES)
   notes.bodyBytes = sentBytes
-  const fault = await faults?.inject(request, response, '/token', () => undefined)
-  if (fault !== undefined) {
-    notes.fault = fault.id
-    return
-  }
+  if (await faults?.inject(exchange, '/token', () => undefined)) return
   try {
     const token = await tokens.issue(new URLSearchParams(body.toString('utf8')))
     replyJson(response, 200, token, { pragma: 'no-cache' })

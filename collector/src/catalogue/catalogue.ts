@@ -114,12 +114,8 @@ function countedEntries(
 
 function newEntry(key: string, groups: readonly Group[], plan: TrackingPlan | null) {
   const { type, name } = readKey(key)
-  const sum = (pick: (group: Group) => number) => groups.reduce((all, group) => all + pick(group), 0)
-  const [count, accepted, repeated] = [
-    sum((one) => one.count),
-    sum((one) => one.accepted),
-    sum((one) => one.repeated),
-  ]
+  const sum = (of: 'count' | 'accepted' | 'repeated') => groups.reduce((all, group) => all + group[of], 0)
+  const [count, accepted, repeated] = [sum('count'), sum('accepted'), sum('repeated')]
   const sparkline: number[] = Array(SPARKS).fill(0)
   const sources = new Map<string, number>()
   for (const { slot, source, count } of groups) {

@@ -33,64 +33,44 @@ export function localUrl(given: string, port: number): string {
  */
 export async function tail({ address, q, isJson, token, write, tell, signal }: TailOptions): Promise<number> {
   const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` }
+  const view = isJson ? 'full' : 'summary'
   let head: string | undefined
   let isSilent = false
   while (!signal?.aborted) {
-    const url = new URL(`${address}/api/events`)
     // The first answer only says where the list ends.
-    const first = { order: 'newest', limit: '1' }
-    const more = { order: 'oldest', limit: '1000', after: head ?? '' }
-    const view = isJson ? 'full' : 'summary'
-    url.search = new URLSearchParams({ q, view, ...(head === undefined ? first : more) }).toString()
-    let response: Response
-    try {
-      response = await fetch(url, { headers, ...(signal && { signal }) })
-    } catch {
-      if (signal?.aborted) break
-      if (!isSilent) tell(`${address} does not respond; waiting for it\n`)
+    const part =
+      head === undefined ? { order: 'newest', limit: '1' } : { order: 'oldest', limit: '1000', after: head }
+    const url = `${address}/api/events?${new URLSearchParams({ q, view, ...part })}`
+    const response = await fetch(url, { headers, signal: signal ?? null }).catch(() => undefined)
+    if (response === undefined || response.status >= 500) {
+      if (!isSilent && !signal?.aborted) tell(`${address} does not respond; waiting for it\n`)
       isSilent = true
-      await sleep(RETRY_MS)
+      await sleep(RETRY_MS, undefined, { signal: signal ?? undefined }).catch(() => {})
       continue
     }
     isSilent = false
-    if (response.status >= 500) {
-      await sleep(RETRY_MS)
-      continue
-    }
     if (!response.ok) {
       const { message } = (await response.json()) as { message?: string }
       tell(`${printable(message ?? `answered ${response.status}`)}\n`)
       return 1
     }
     const page = (await response.json()) as EventsPage
+    const isFull = head !== undefined && page.next !== null
     if (head !== undefined)
       for (const event of page.events) write(isJson ? `${JSON.stringify(event)}\n` : lineOf(event))
-    const isFull = head !== undefined && page.next !== null
     head = isFull ? String(page.events.at(-1)?.seq) : page.head
-    if (!isFull) await sleep(POLL_MS, undefined, { ...(signal && { signal }) }).catch(() => {})
+    if (!isFull) await sleep(POLL_MS, undefined, { signal: signal ?? undefined }).catch(() => {})
   }
   return 0
 }
 
 /** One line for people: time, outcome, kind and name, who, and the first values. */
-export function lineOf({
-  receivedAt,
-  reason,
-  type,
-  name,
-  userId,
-  anonymousId,
-  preview,
-}: EventSummary): string {
+function lineOf(event: EventSummary): string {
+  const { receivedAt, reason, type, name, userId, anonymousId, preview } = event
   const values = preview.map(
     ({ path, value }) => `${path.replace(/^(?:properties|traits)\./, '')}=${JSON.stringify(value)}`,
   )
-  const parts = [
-    receivedAt.slice(11, 23),
-    reason ?? 'accepted',
-    [type ?? '?', name].filter((part) => part !== null).join(' '),
-    userId ?? anonymousId ?? 'nobody',
-    ...values,
-  ]
-  return `${printable(parts.join('  '))}\n`
+  const what = name === null ? (type ?? '?') : `${type ?? '?'} ${name}`
+  const who = userId ?? anonymousId ?? 'nobody'
+  return `${printable([receivedAt.slice(11, 23), reason ?? 'accepted', what, who, ...values].join('  '))}\n`
 }

@@ -1,6 +1,7 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { type Clock, sleep } from '../clock.ts'
 import { HttpProblem, JSON_TYPE, SECURITY_HEADERS } from '../http/reply.ts'
+import type { Exchange } from '../http/request-notes.ts'
 import type { FaultRule, Faults } from './rules.ts'
 
 export class FaultInjector {
@@ -19,26 +20,27 @@ export class FaultInjector {
   }
 
   /**
-   * Resolves with undefined if the request is to be handled as usual.
+   * Resolves with false if the request is to be handled as usual.
    *
    * @param path The path without repeated slashes.
    * @param sourceOf Returns the name of the source, if it is known. Called only when a fault is limited to a source.
    */
   async inject(
-    request: IncomingMessage,
-    response: ServerResponse,
+    { request, response, notes }: Exchange,
     path: string,
     sourceOf: () => string | undefined,
-  ): Promise<FaultRule | undefined> {
+  ): Promise<boolean> {
     const rule = this.#faults.take(path, sourceOf)
-    if (rule === undefined) return undefined
+    if (rule === undefined) return false
     if (rule.delay > 0) await sleep(this.#clock, rule.delay, (wake) => response.once('close', wake))
-    if (response.destroyed) return rule
+    const isHandled = response.destroyed || rule.reset || rule.hang || rule.status !== null
+    if (!isHandled) return false
+    notes.fault = rule.id
+    if (response.destroyed) return true
     if (rule.reset) request.socket.resetAndDestroy()
     else if (rule.hang) this.#hold(response)
-    else if (rule.status === null) return undefined
-    else respond(rule, rule.status, response)
-    return rule
+    else if (rule.status !== null) respond(rule, rule.status, response)
+    return true
   }
 
   #hold(response: ServerResponse): void {

@@ -1,8 +1,7 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../clock.ts'
 import type { OnFault } from '../on-fault.ts'
 import { HttpProblem, jsonHeaders } from './reply.ts'
-import type { RequestNotes } from './request-notes.ts'
+import type { Exchange } from './request-notes.ts'
 
 /** How much of a refused body is still read, and for how long. */
 const LINGER_BYTES = 65_536
@@ -15,10 +14,9 @@ const LINGER_MS = 500
 export function answerProblem(
   { clock, onFault }: { clock: Clock; onFault: OnFault },
   cause: unknown,
-  request: IncomingMessage,
-  response: ServerResponse,
-  notes: RequestNotes,
+  exchange: Exchange,
 ): void {
+  const { request, response, notes } = exchange
   const isExpected = cause instanceof HttpProblem
   if (isExpected) notes.refused(cause)
   if (response.headersSent || response.destroyed) return void response.destroy()
@@ -36,7 +34,7 @@ export function answerProblem(
     response.writeHead(status, headers).end(body)
   } else {
     response.writeHead(status, { ...headers, connection: 'close' }).write(body)
-    endEarly(request, response, clock, (bytes) => notes.sawBeginning(request, bytes))
+    endEarly(exchange, clock)
   }
 }
 
@@ -46,19 +44,14 @@ export function answerProblem(
  * A socket that is closed with unread bytes sends a TCP reset, and the client may see the reset before it has read the
  * response. So a little more of the request is read first.
  */
-function endEarly(
-  request: IncomingMessage,
-  response: ServerResponse,
-  clock: Clock,
-  onBody: (beginning: Buffer) => void,
-): void {
+function endEarly({ request, response, notes }: Exchange, clock: Clock): void {
   const chunks: Buffer[] = []
   let read = 0
   const finish = () => {
     cancelTimer()
     request.off('data', drain).off('end', finish).off('close', finish)
     request.pause()
-    if (read > 0) onBody(Buffer.concat(chunks, read))
+    if (read > 0) notes.sawBeginning(request, Buffer.concat(chunks, read))
     response.end()
     request.socket.destroySoon()
   }

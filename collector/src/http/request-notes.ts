@@ -8,6 +8,13 @@ import type { HttpProblem } from './reply.ts'
 export const MAX_BODY_KEPT = 32 * 1024
 const MAX_ANSWER_CHARACTERS = 2048
 
+/** One request, its response, and what is noted about them. */
+export interface Exchange {
+  request: IncomingMessage
+  response: ServerResponse
+  notes: RequestNotes
+}
+
 /** The facts about a request, which become one line in the list of requests. */
 export class RequestNotes {
   /** Undefined in a process that records no requests. */

@@ -8,10 +8,8 @@ export interface ReadTime {
 }
 
 // ISO 8601: a date, or a date and time, in the extended or the basic format. The fraction begins with a comma or a point.
-const EXTENDED =
-  /^([+-]\d{6}|\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d)(?::(\d\d)(?::(\d\d)(?:[.,](\d{1,12}))?)?)?([Zz]|[+-]\d\d(?::?\d\d)?)?)?$/
-const BASIC =
-  /^(\d{4})(\d\d)(\d\d)(?:[Tt](\d\d)(?:(\d\d)(?:(\d\d)(?:[.,](\d{1,12}))?)?)?([Zz]|[+-]\d\d(?::?\d\d)?)?)?$/
+const DATE_TIME =
+  /^([+-]\d{6}|\d{4})(-?)(\d\d)\2(\d\d)(?:[Tt ](\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,](\d{1,12}))?)?)?([Zz]|[+-]\d\d(?::?\d\d)?)?)?$/
 
 const MAX_CHARACTERS = 40
 const MINUTE_MS = 60_000
@@ -24,9 +22,9 @@ const DAY_MS = 86_400_000
  */
 export function readTime(value: unknown): ReadTime | undefined {
   if (typeof value !== 'string' || value.length > MAX_CHARACTERS) return undefined
-  const match = EXTENDED.exec(value) ?? BASIC.exec(value)
+  const match = DATE_TIME.exec(value)
   if (match === null) return undefined
-  const [, year = '', month = '', day = '', hour, minute = '0', second = '0', fraction = '0', zone] = match
+  const [, year = '', , month = '', day = '', hour, minute = '0', second = '0', fraction = '0', zone] = match
   const midnightMs = dayMs(Number(year), Number(month), Number(day))
   const timeMs = timeOfDayMs(Number(hour ?? 0), Number(minute), Number(second), Number(`0.${fraction}`))
   const offsetMs = zoneMs(zone)

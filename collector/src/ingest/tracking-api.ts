@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Authenticator, Caller } from '../auth/caller.ts'
 import type { RateLimit } from '../auth/rate-limit.ts'
 import type { Clock } from '../clock.ts'
@@ -6,7 +5,7 @@ import type { Config } from '../config/schema.ts'
 import type { FaultInjector } from '../faults/injector.ts'
 import { BodyProblem, readBody } from '../http/read-body.ts'
 import { HttpProblem, isJsonType, replyJson } from '../http/reply.ts'
-import type { RequestNotes } from '../http/request-notes.ts'
+import type { Exchange, RequestNotes } from '../http/request-notes.ts'
 import type { NewEvent } from '../new-event.ts'
 import type { OnFault } from '../on-fault.ts'
 import type { Kind, Reason } from '../record.ts'
@@ -58,26 +57,17 @@ export class TrackingApi {
   }
 
   /** @throws HttpProblem when no event of the request is accepted. */
-  async handle(
-    request: IncomingMessage,
-    response: ServerResponse,
-    path: Kind | 'batch',
-    notes: RequestNotes,
-  ): Promise<void> {
+  async handle(path: Kind | 'batch', exchange: Exchange): Promise<void> {
     try {
-      await this.#handle(request, response, path, notes)
+      await this.#handle(path, exchange)
     } catch (cause) {
-      if (cause instanceof Refusal) this.#record(cause, path, notes)
+      if (cause instanceof Refusal) this.#record(cause, path, exchange.notes)
       throw cause
     }
   }
 
-  async #handle(
-    request: IncomingMessage,
-    response: ServerResponse,
-    path: Kind | 'batch',
-    notes: RequestNotes,
-  ): Promise<void> {
+  async #handle(path: Kind | 'batch', exchange: Exchange): Promise<void> {
+    const { request, response, notes } = exchange
     const { config, faults, authenticator } = this.#parts
     const { authorization } = request.headers
     notes.source = authenticator.sourceName(authorization, undefined)
@@ -87,13 +77,9 @@ export class TrackingApi {
     if (early !== undefined) this.#slowDown(early)
     const isJson = isJsonType(request.headers['content-type'])
     if (!isJson && config.strictContentType) throw new Refusal('bad_content_type')
-    const body = await readEvents(request, path, notes)
+    const body = await readEvents(path, exchange)
     const source = () => authenticator.sourceName(authorization, keyIn(body)) ?? undefined
-    const fault = await faults?.inject(request, response, `/v1/${path}`, source)
-    if (fault !== undefined) {
-      notes.fault = fault.id
-      return
-    }
+    if (await faults?.inject(exchange, `/v1/${path}`, source)) return
     if (body instanceof Refusal) throw body
     const parsed = readRequest(body, path)
     if (!isJson) parsed.warnings.unshift('content_type')
@@ -183,11 +169,7 @@ function requireKnown(caller: Caller): KnownCaller {
 }
 
 /** Returns why the body is refused: a fault may come first. */
-async function readEvents(
-  request: IncomingMessage,
-  path: Kind | 'batch',
-  notes: RequestNotes,
-): Promise<Buffer | Refusal> {
+async function readEvents(path: Kind | 'batch', { request, notes }: Exchange): Promise<Buffer | Refusal> {
   try {
     const { body, sentBytes } = await readBody(request, maxBodyBytes(path))
     notes.bodyBytes = sentBytes

@@ -1,8 +1,8 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { OriginGuard } from '../http/origin.ts'
 import { readBody } from '../http/read-body.ts'
 import { notFound, replyJson, requireMethod } from '../http/reply.ts'
-import type { RequestNotes } from '../http/request-notes.ts'
+import type { Exchange } from '../http/request-notes.ts'
 import type { TrustedProxies } from '../network-address.ts'
 import { decoded } from '../percent-decoding.ts'
 import { isKind, type Kind } from '../record.ts'
@@ -36,10 +36,9 @@ export interface TrackingRoutesParts {
 export async function handleTracking(
   { guard, proxies, tracking }: TrackingRoutesParts,
   path: string,
-  request: IncomingMessage,
-  response: ServerResponse,
-  notes: RequestNotes,
+  exchange: Exchange,
 ): Promise<boolean> {
+  const { request, response, notes } = exchange
   const [, version, name = '', ...more] = path.split('/')
   if (version !== 'v1') return false
   guard.allowEvents(request, response)
@@ -50,7 +49,7 @@ export async function handleTracking(
   if (guard.answerPreflight(request, response)) return true
   requireMethod(request, isSettings ? 'GET' : 'POST')
   if (isSettings) replyJson(response, 200, settingsOf(more[0] ?? '', request, proxies))
-  else if (isKnown) await tracking.handle(request, response, kind, notes)
+  else if (isKnown) await tracking.handle(kind, exchange)
   else {
     notes.bodyBytes = (await readBody(request, MAX_METRICS_BYTES)).sentBytes
     replyJson(response, 200, { success: true })

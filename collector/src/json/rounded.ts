@@ -38,13 +38,13 @@ export function roundedItems(
 function isRounded(token: string): boolean {
   const number = Number(token)
   if (!Number.isFinite(number)) return !Number.isNaN(number)
-  if (number === 0 || String(number) === token) return false
-  return significantDigits(String(number)) !== significantDigits(token)
+  return number !== 0 && digitsOf(String(number)) !== digitsOf(token)
 }
 
 /** The digits without the zeros at both ends: `-0.0150e3` has `15`. */
-function significantDigits(number: string): string {
-  const [mantissa = ''] = number.split(/[eE]/, 1)
-  const digits = mantissa.replace(/[-.]/g, '')
-  return digits.replace(/^0+/, '').replace(/0+$/, '')
+function digitsOf(number: string): string {
+  return number
+    .replace(/[eE].*/, '')
+    .replace(/[-.]/g, '')
+    .replace(/^0+|0+$/g, '')
 }

@@ -2,7 +2,7 @@ import { chmodSync, closeSync, openSync, readSync, statSync } from 'node:fs'
 import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } from '@photostructure/sqlite'
 import { ConfigError } from '../config/config-error.ts'
 import { SCHEMA, SCHEMA_VERSION } from './schema.ts'
-import type { Sql, SqlValue } from './sql.ts'
+import { raw, type Sql, type SqlValue } from './sql.ts'
 
 export const MEMORY = ':memory:'
 
@@ -90,25 +90,22 @@ export class Database {
   }
 
   all<T>(statement: Sql | string): T[] {
-    return this.#read(statement, (prepared, values) => prepared.all(...values)) as T[]
+    return this.#read(statement, 'all') as T[]
   }
 
   get<T>(statement: Sql | string): T | undefined {
-    return this.#read(statement, (prepared, values) => prepared.get(...values)) as T | undefined
+    return this.#read(statement, 'get') as T | undefined
   }
 
-  #read(
-    statement: Sql | string,
-    read: (prepared: StatementSyncInstance, values: readonly SqlValue[]) => unknown,
-  ): unknown {
-    const { text, values } = typeof statement === 'string' ? { text: statement, values: [] } : statement
+  #read(statement: Sql | string, how: 'all' | 'get'): unknown {
+    const { text, values } = typeof statement === 'string' ? raw(statement) : statement
     try {
-      return read(this.#statement(text), values)
+      return this.#statement(text)[how](...values)
     } catch (cause) {
       const guarded = text.replace(JSON_OF_BODY, '$1(CASE WHEN json_valid(body) THEN body END,')
       if (guarded === text || !/malformed JSON/.test((cause as Error).message)) throw cause
       // A message that is damaged must not break the searches for others. To test each is slow, so it is done only then.
-      return read(this.#statement(guarded), values)
+      return this.#statement(guarded)[how](...values)
     }
   }
 
@@ -180,32 +177,20 @@ function checkFile(path: string): void {
   let bytes: number
   try {
     const file = openSync(path, 'a+', 0o600)
-    try {
-      bytes = readSync(file, header, 0, HEADER_BYTES, 0)
-    } finally {
-      closeSync(file)
-    }
+    bytes = readSync(file, header, 0, HEADER_BYTES, 0)
+    closeSync(file)
   } catch (cause) {
     throw cannotOpen(path, cause)
   }
-  if (bytes === 0 || isOwn(header)) return makePrivate(path)
-  const what = !header.toString('latin1').startsWith('SQLite format 3\0')
-    ? 'it is not a database, or damaged at its beginning'
-    : header.readUInt32BE(68) === 0 && header.readUInt32BE(60) === 4
-      ? 'an earlier version of the collector made it'
-      : 'it is the database of another program'
-  throw new ConfigError(
-    `store: ${path} was not touched: ${what}; name another file with --store, or move it away`,
-  )
-}
-
-function isOwn(header: Buffer): boolean {
-  return (
-    header.toString('latin1').startsWith('SQLite format 3\0') && header.readUInt32BE(68) === APPLICATION_ID
-  )
-}
-
-function makePrivate(path: string): void {
+  const isDatabase = header.toString('latin1').startsWith('SQLite format 3\0')
+  if (bytes > 0 && !(isDatabase && header.readUInt32BE(68) === APPLICATION_ID)) {
+    const what = isDatabase
+      ? 'it is the database of another program'
+      : 'it is not a database, or damaged at its beginning'
+    throw new ConfigError(
+      `store: ${path} was not touched: ${what}; name another file with --store, or move it away`,
+    )
+  }
   try {
     chmodSync(path, 0o600)
   } catch {

@@ -51,39 +51,30 @@ function neighbour(
 }
 
 function deliveriesOf({ database }: QueryContext, seq: number) {
-  const rows = database.all<{
-    destination: string
-    state: DestinationOutcome['state']
-    reason: string | null
-    attempts: number
-    due_at: number
-  }>(
-    sql`SELECT destination, state, reason, attempts, due_at FROM delivery WHERE seq = ${seq} ORDER BY destination`,
+  const attempts = database.all<{ name: string; at: number; reason: string | null } & Attempt>(
+    sql`SELECT destination AS name, at, attempt, ms AS durationMs, result, reason FROM attempt WHERE seq = ${seq} ORDER BY rowid`,
   )
-  const attempts = database.all<{
-    destination: string
-    at: number
-    attempt: number
-    ms: number
-    result: 'delivered' | 'retry' | 'failed'
-    reason: string | null
-  }>(sql`SELECT destination, at, attempt, ms, result, reason FROM attempt WHERE seq = ${seq} ORDER BY rowid`)
-  return rows.map(({ destination: name, state, reason, attempts: count, due_at }) => ({
+  const rows = database.all<DestinationOutcome & { reason: string | null; due: number }>(
+    sql`SELECT destination AS name, state, reason, attempts, due_at AS due FROM delivery WHERE seq = ${seq} ORDER BY destination`,
+  )
+  return rows.map(({ name, state, reason, attempts: count, due }) => ({
     name,
     state,
     ...(reason === null ? {} : { reason }),
     attempts: count,
-    dueAt: state === 'pending' && due_at > 0 ? new Date(due_at).toISOString() : null,
+    dueAt: state === 'pending' && due > 0 ? new Date(due).toISOString() : null,
     history: attempts
-      .filter(({ destination }) => destination === name)
-      .map(({ at, attempt, ms, result, reason }) => ({
-        at: new Date(at).toISOString(),
-        durationMs: ms,
-        attempt,
-        result,
-        ...(reason === null ? {} : { reason }),
-      })),
+      .filter((one) => one.name === name)
+      .map(({ name: _, at, reason, ...attempt }) => {
+        return { ...attempt, at: new Date(at).toISOString(), ...(reason === null ? {} : { reason }) }
+      }),
   }))
+}
+
+interface Attempt {
+  attempt: number
+  durationMs: number
+  result: 'delivered' | 'retry' | 'failed'
 }
 
 /** Other events with the same messageId: the first event, if `record` is a repeat, and the repeats. */

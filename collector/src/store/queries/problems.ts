@@ -1,6 +1,6 @@
 import { type Help, helpFor } from '../../help.ts'
 import { term } from '../../search/syntax.ts'
-import { raw, sql, type TimeRange, within } from '../sql.ts'
+import { sql, type TimeRange, within } from '../sql.ts'
 import type { QueryContext } from './context.ts'
 
 const MAX_PROBLEMS = 200
@@ -28,12 +28,10 @@ export function problems(context: QueryContext, range: TimeRange) {
   return { problems: found.slice(0, MAX_PROBLEMS) }
 }
 
-/** With `max`, SQLite takes the other columns from the row that has the maximum. */
-const NEWEST = raw('max(received_at) AS at, seq')
-
+// With `max`, SQLite takes the other columns from the row that has the maximum.
 function ofEvents({ database }: QueryContext, range: TimeRange): Problem[] {
   const rows = database.all<{ reason: string; source: string; count: number; at: number; seq: number }>(
-    sql`SELECT reason, source, count(*) AS count, ${NEWEST} FROM event
+    sql`SELECT reason, source, count(*) AS count, max(received_at) AS at, seq FROM event
         WHERE ${within('received_at', range)} AND reason IS NOT NULL GROUP BY reason, source ORDER BY count DESC, reason, source`,
   )
   const byReason = new Map<string, Problem & { atMs: number }>()
@@ -53,75 +51,77 @@ function ofEvents({ database }: QueryContext, range: TimeRange): Problem[] {
   return [...byReason.values()].map(({ atMs: _, ...problem }) => problem)
 }
 
+/** A row of what went wrong; `id` is that of the newest example. */
+interface Row {
+  count: number
+  at: number
+  id: number
+}
+
+/** A problem that is not of single events. */
+function problem(
+  { count, at, id }: Row,
+  given: Omit<Problem, 'count' | 'lastSeen' | 'sources' | 'example'>,
+): Problem {
+  return { ...given, count, lastSeen: new Date(at).toISOString(), sources: [], example: String(id) }
+}
+
 function ofRequests({ database }: QueryContext, range: TimeRange): Problem[] {
-  const rows = database.all<{ status: number; code: string | null; count: number; at: number; id: number }>(
+  const rows = database.all<Row & { status: number; code: string | null }>(
     sql`SELECT status, code, count(*) AS count, max(at) AS at, id FROM request
         WHERE ${within('at', range)} AND (status >= 400 OR status = 0) GROUP BY status, code`,
   )
-  return rows.map(({ status, code, count, at, id }) => {
+  return rows.map((row) => {
+    const { status, code } = row
     const answer = status === 0 ? 'the connection ended before there was a response' : `answered ${status}`
     const help = helpFor(code ?? '')
     const isKnown = code !== null && help.meaning !== code
-    return {
+    return problem(row, {
+      ...help,
       kind: 'request',
       reason: code ?? `status_${status}`,
-      count,
-      ...help,
       meaning: isKnown ? help.meaning : `${answer}${code === null ? '' : `: ${code}`}`,
       severity: status === 429 || status === 0 ? 'warning' : help.severity,
-      lastSeen: new Date(at).toISOString(),
-      sources: [],
-      example: String(id),
       q: code === null ? `status:${status}` : `status:${status} ${term('code', code)}`,
-    }
+    })
   })
 }
 
 function ofDeliveries({ database }: QueryContext, range: TimeRange): Problem[] {
-  const rows = database.all<{
-    destination: string
-    reason: string | null
-    count: number
-    at: number
-    seq: number
-  }>(
-    sql`SELECT destination, reason, count(*) AS count, ${NEWEST} FROM delivery
+  const rows = database.all<Row & { destination: string; reason: string | null }>(
+    sql`SELECT destination, reason, count(*) AS count, max(received_at) AS at, seq AS id FROM delivery
         WHERE ${within('received_at', range)} AND state = 'failed' GROUP BY destination, reason`,
   )
-  return rows.map(({ destination, reason, count, at, seq }) => ({
-    kind: 'delivery',
-    reason: reason ?? '',
-    count,
-    meaning: `the delivery to ${destination} was given up: ${reason}`,
-    remedy: 'Look at the receiver, then retry the failed deliveries under Destinations.',
-    severity: 'error',
-    field: null,
-    lastSeen: new Date(at).toISOString(),
-    sources: [],
-    example: String(seq),
-    q: `${term('destination', destination)} delivery:failed`,
-  }))
+  return rows.map((row) =>
+    problem(row, {
+      kind: 'delivery',
+      reason: row.reason ?? '',
+      meaning: `the delivery to ${row.destination} was given up: ${row.reason}`,
+      remedy: 'Look at the receiver, then retry the failed deliveries under Destinations.',
+      severity: 'error',
+      field: null,
+      q: `${term('destination', row.destination)} delivery:failed`,
+    }),
+  )
 }
 
 function ofPlan({ database }: QueryContext, range: TimeRange): Problem[] {
-  const row = database.get<{ count: number; at: number; seq: number }>(
-    sql`SELECT count(*) AS count, ${NEWEST} FROM event WHERE violations IS NOT NULL AND ${within('received_at', range)}`,
+  const rows = database.all<Row>(
+    sql`SELECT count(*) AS count, max(received_at) AS at, seq AS id FROM event
+        WHERE violations IS NOT NULL AND ${within('received_at', range)}`,
   )
-  if (row === undefined || row.count === 0) return []
-  return [
-    {
-      kind: 'plan',
-      reason: 'violation',
-      count: row.count,
-      meaning: 'the event violates the tracking plan',
-      remedy:
-        'Open an event: it names each wrong field and what the plan expects. Mend the call or the plan.',
-      severity: 'warning',
-      field: null,
-      lastSeen: new Date(row.at).toISOString(),
-      sources: [],
-      example: String(row.seq),
-      q: 'violation:*',
-    },
-  ]
+  return rows
+    .filter(({ count }) => count > 0)
+    .map((row) =>
+      problem(row, {
+        kind: 'plan',
+        reason: 'violation',
+        meaning: 'the event violates the tracking plan',
+        remedy:
+          'Open an event: it names each wrong field and what the plan expects. Mend the call or the plan.',
+        severity: 'warning',
+        field: null,
+        q: 'violation:*',
+      }),
+    )
 }
