@@ -122,26 +122,18 @@ export interface EventSummary {
   destinations: DestinationOutcome[]
 }
 
-/**
- * The texts of an event that have a column of their own, with an index: for each field, its column and its name in a search. The
- * tables, the searches, the exports and the log of all processes have these texts from here.
- */
+/** The texts of an event that have a column of their own, with an index: for each, its name in a search. */
 export const TEXT_FIELDS = {
-  name: { column: 'name', search: 'name' },
-  userId: { column: 'user_id', search: 'user' },
-  anonymousId: { column: 'anonymous_id', search: 'anonymous' },
-  messageId: { column: 'message_id', search: 'message' },
+  name: 'name',
+  userId: 'user',
+  anonymousId: 'anonymous',
+  messageId: 'message',
 } as const
 
 export type TextField = keyof typeof TEXT_FIELDS
 export const TEXT_NAMES = Object.keys(TEXT_FIELDS) as TextField[]
 export type EventTexts = Pick<EventSummary, TextField>
-
-export function textsOf(read: (field: TextField) => string | null): EventTexts {
-  const texts: Partial<EventTexts> = {}
-  for (const field of TEXT_NAMES) texts[field] = read(field)
-  return texts as EventTexts
-}
+export const NO_TEXTS: EventTexts = { name: null, userId: null, anonymousId: null, messageId: null }
 
 /** One value of a message. Its path is written as in a search. */
 export interface PreviewEntry {

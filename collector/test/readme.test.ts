@@ -48,7 +48,7 @@ test.each([
     'the fields of a search',
     'docs/api.md',
     '| field | meaning',
-    Object.values(TEXT_FIELDS).map((one) => `\`${one.search}\``),
+    Object.values(TEXT_FIELDS).map((one) => `\`${one}\``),
   ],
   ['a summary', 'docs/api.md', '"seq": 17, "request": "9", "receivedAt": "..."', TEXT_NAMES],
   ['the parameters that filter', 'docs/api.md', 'These parameters filter too', TEXT_NAMES],

@@ -70,7 +70,7 @@ export class EventChanges {
   /** Returns whether there may be more. */
   #readMore(): boolean {
     const rows = this.#database.all<Row>(
-      sql`SELECT seq, received_at, kind, name, source, coalesce(user_id, anonymous_id) AS user, body FROM event
+      sql`SELECT seq, received_at, kind, name, source, coalesce(userId, anonymousId) AS user, body FROM event
           WHERE seq > ${this.#shapes.lastSeq} AND reason IS NULL ORDER BY seq LIMIT ${STEP}`,
     )
     for (const { seq, received_at, body, ...rest } of rows) {

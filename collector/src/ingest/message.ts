@@ -6,8 +6,8 @@ import {
   isKind,
   type Kind,
   type Message,
+  NO_TEXTS,
   type Reason,
-  textsOf,
   type Warning,
 } from '../record.ts'
 import { fits, INHERITED_FIELDS, type Inheritance } from './inheritance.ts'
@@ -204,7 +204,7 @@ function noMessage(item: unknown, { receivedAt, receivedAtMs, warnings }: Envelo
   return {
     reason: 'bad_item',
     kind: null,
-    ...textsOf(() => null),
+    ...NO_TEXTS,
     timestampMs: receivedAtMs,
     integrations: [],
     body: JSON.stringify({ item, receivedAt }),

@@ -3,7 +3,7 @@ import type { Source } from '../auth/sources.ts'
 import type { Config } from '../config/schema.ts'
 import { planDeliveries } from '../destinations/select.ts'
 import type { NewEvent } from '../new-event.ts'
-import { isKind, type Kind, type Reason, textsOf, type Violation } from '../record.ts'
+import { isKind, type Kind, NO_TEXTS, type Reason, type Violation } from '../record.ts'
 import { type Envelope, type ReadMessage, readMessage } from './message.ts'
 import type { RefusedItem } from './read-request.ts'
 
@@ -88,7 +88,7 @@ export function refusedRequest(reason: Reason, kind: Kind | 'batch', received: R
     ...received,
     reason,
     kind,
-    ...textsOf(() => null),
+    ...NO_TEXTS,
     receivedAt: new Date(received.receivedAtMs).toISOString(),
     timestampMs: received.receivedAtMs,
     body: null,
@@ -108,7 +108,14 @@ export function refusedMessage({ value, reason }: RefusedItem, received: Receive
   return {
     ...event,
     kind: message.kind,
-    ...textsOf((field) => message[field]?.slice(0, PREVIEW_FIELD_CHARACTERS) ?? null),
+    name: beginningOf(message.name),
+    userId: beginningOf(message.userId),
+    anonymousId: beginningOf(message.anonymousId),
+    messageId: beginningOf(message.messageId),
     body: reason === 'event_too_large' ? JSON.stringify({ refused: reason, beginning }) : message.body,
   }
+}
+
+function beginningOf(text: string | null): string | null {
+  return text?.slice(0, PREVIEW_FIELD_CHARACTERS) ?? null
 }

@@ -42,7 +42,7 @@ export const EVENT_VOCABULARY: Vocabulary = {
     event: 'event',
     type: 'type',
     ...Object.fromEntries(
-      Object.entries(TEXT_FIELDS).flatMap(([field, { search }]) => [
+      Object.entries(TEXT_FIELDS).flatMap(([field, search]) => [
         [search, search],
         [field, search],
       ]),

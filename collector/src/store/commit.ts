@@ -1,17 +1,13 @@
 import type { NewEvent } from '../new-event.ts'
-import { type Reason, TEXT_NAMES } from '../record.ts'
+import type { Reason } from '../record.ts'
 import type { Database } from './database.ts'
 import type { NewRequest } from './new-request.ts'
 import type { Persons } from './persons.ts'
 import { isSameContent } from './same-content.ts'
-import { EVENT_COLUMNS } from './schema.ts'
 import type { SqlValue } from './sql.ts'
 
-const INSERT_EVENT = `INSERT INTO event (seq, ${EVENT_COLUMNS.join(', ')}) VALUES (?, ${EVENT_COLUMNS.map(() => '?').join(', ')})`
-const INSERT_DELIVERY =
-  'INSERT INTO delivery (seq, destination, received_at, state, reason) VALUES (?, ?, ?, ?, ?)'
 const FIND_FIRST =
-  'SELECT seq, body FROM event WHERE message_id = ? AND source = ? AND reason IS NULL AND received_at > ? LIMIT 1'
+  'SELECT seq, body FROM event WHERE messageId = ? AND source = ? AND reason IS NULL AND received_at > ? LIMIT 1'
 
 export interface CommitParts {
   database: Database
@@ -39,10 +35,16 @@ export function writeEvents(
     const person = persons.personOf(userId, anonymousId, reason === null)
     if (event.kind === 'alias' && reason === null && userId !== null && event.name !== null)
       persons.alias(userId, event.name)
-    database.runText(INSERT_EVENT, seq, ...valuesOf(event, reason, person))
+    insert(database, 'INTO event', rowOf(seq, event, reason, person))
     for (const { destination, skippedBecause = null } of reason === null ? event.deliveries : []) {
       const state = skippedBecause === null ? 'pending' : 'skipped'
-      database.runText(INSERT_DELIVERY, seq, destination, receivedAtMs, state, skippedBecause)
+      insert(database, 'INTO delivery', {
+        seq,
+        destination,
+        received_at: receivedAtMs,
+        state,
+        reason: skippedBecause,
+      })
     }
     return { seq, source: event.source, kind: event.kind, reason }
   })
@@ -61,32 +63,45 @@ function repeatOf(database: Database, event: NewEvent, dedupWindowMs: number): R
   return isSameContent(first.body, body) ? 'duplicate' : 'dedup_conflict'
 }
 
-function valuesOf(event: NewEvent, reason: Reason | null, person: string | null): SqlValue[] {
-  const values: SqlValue[] = [event.source, reason, event.kind]
-  for (const field of TEXT_NAMES) values.push(event[field])
-  values.push(
+function rowOf(seq: number, event: NewEvent, reason: Reason | null, person: string | null): Row {
+  return {
+    seq,
+    source: event.source,
+    reason,
+    kind: event.kind,
+    name: event.name,
+    userId: event.userId,
+    anonymousId: event.anonymousId,
+    messageId: event.messageId,
     person,
-    event.receivedAtMs,
-    event.timestampMs,
-    event.requestId ?? null,
-    event.body,
-    event.sent === undefined ? null : JSON.stringify(event.sent),
-    list(event.warnings),
-    list(event.violations),
-  )
-  return values
+    received_at: event.receivedAtMs,
+    timestamp: event.timestampMs,
+    request_id: event.requestId ?? null,
+    body: event.body,
+    sent: event.sent === undefined ? null : JSON.stringify(event.sent),
+    warnings: list(event.warnings),
+    violations: list(event.violations),
+  }
 }
 
 function list(values: readonly unknown[] | undefined): string | null {
   return values === undefined || values.length === 0 ? null : JSON.stringify(values)
 }
 
-export function writeRequests(database: Database, requests: readonly NewRequest[]): void {
-  for (const request of requests) {
-    const columns = Object.keys(request)
-    database.runText(
-      `INSERT OR IGNORE INTO request (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`,
-      ...(Object.values(request) as SqlValue[]),
-    )
+type Row = Record<string, SqlValue>
+const inserts = new Map<string, string>()
+
+/** The rows of a table always have the same columns, in the same order. */
+function insert(database: Database, into: string, row: Row): void {
+  let text = inserts.get(into)
+  if (text === undefined) {
+    const columns = Object.keys(row)
+    text = `INSERT ${into} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
+    inserts.set(into, text)
   }
+  database.runText(text, ...Object.values(row))
+}
+
+export function writeRequests(database: Database, requests: readonly NewRequest[]): void {
+  for (const request of requests) insert(database, 'OR IGNORE INTO request', { ...request })
 }

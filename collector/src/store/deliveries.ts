@@ -56,19 +56,19 @@ export class Deliveries {
       attempts: number
       round: number
       source: string
-      message_id: string | null
+      messageId: string | null
       received_at: number
       body: string | null
     }>(
-      sql`SELECT event.seq AS seq, attempts, round, source, message_id, event.received_at AS received_at, body
+      sql`SELECT event.seq AS seq, attempts, round, source, messageId, event.received_at AS received_at, body
           FROM delivery JOIN event ON event.seq = delivery.seq
           WHERE destination = ${destination} AND state = 'pending' AND due_at <= ${this.#clock.now()}
           ORDER BY due_at, delivery.seq LIMIT ${limit}`,
     )
-    return rows.map(({ seq, attempts, round, source, message_id, received_at, body }) => {
+    return rows.map(({ seq, attempts, round, source, messageId, received_at, body }) => {
       // After a restore from a backup, new events get numbers that other events had before.
       const digest = createHash('sha256')
-        .update(JSON.stringify([source, message_id, received_at]))
+        .update(JSON.stringify([source, messageId, received_at]))
         .digest('hex')
       const end = round === 0 ? '' : `-${round}`
       return {

@@ -15,7 +15,7 @@ import { allOf, anyOf, raw, type Sql, sql } from './sql.ts'
 
 /** Columns by the name of the search field. */
 const TEXTS: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(Object.values(TEXT_FIELDS).map(({ search, column }) => [search, column])),
+  ...Object.fromEntries(Object.entries(TEXT_FIELDS).map(([column, search]) => [search, column])),
   reason: 'reason',
   type: 'kind',
   source: 'source',
@@ -83,7 +83,7 @@ function eventColumn(comparison: Comparison, nowMs: number): Sql {
     case 'event':
       return sql`(kind = 'track' AND ${textColumn(comparison, 'name')})`
     case 'id':
-      return anyOf(['user_id', 'anonymous_id'].map((one) => textColumn(comparison, one)))
+      return anyOf(['userId', 'anonymousId'].map((one) => textColumn(comparison, one)))
     case 'status':
       return anyValue(comparison, raw('TRUE'), ({ text }) => {
         const condition = STATUSES[text]

@@ -28,7 +28,7 @@ export class Persons {
     const person = this.#user(userId)
     if (isAccepted && anonymousId !== null && this.#owner(`a:${anonymousId}`) === null) {
       this.#own(`a:${anonymousId}`, person)
-      const take = 'UPDATE event SET person = ? WHERE anonymous_id = ? AND user_id IS NULL'
+      const take = 'UPDATE event SET person = ? WHERE anonymousId = ? AND userId IS NULL'
       this.#database.runText(take, person, anonymousId)
     }
     return person

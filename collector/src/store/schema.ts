@@ -1,26 +1,5 @@
-import { TEXT_FIELDS, type TextField } from '../record.ts'
-
 /** Stored in the pragma `user_version`. Versions up to 4 were of files without an `application_id`. */
-export const SCHEMA_VERSION = 6
-
-export type TextColumn = (typeof TEXT_FIELDS)[TextField]['column']
-export const TEXT_COLUMNS: readonly TextColumn[] = Object.values(TEXT_FIELDS).map(({ column }) => column)
-
-/** Columns of an event besides `seq`, in the order in which they are written. */
-export const EVENT_COLUMNS = [
-  'source',
-  'reason',
-  'kind',
-  ...TEXT_COLUMNS,
-  'person',
-  'received_at',
-  'timestamp',
-  'request_id',
-  'body',
-  'sent',
-  'warnings',
-  'violations',
-] as const
+export const SCHEMA_VERSION = 7
 
 /**
  * Times are milliseconds since the epoch.
@@ -35,7 +14,10 @@ CREATE TABLE event (
   source TEXT NOT NULL,
   reason TEXT,
   kind TEXT,
-  ${TEXT_COLUMNS.map((column) => `${column} TEXT`).join(', ')},
+  name TEXT,
+  userId TEXT,
+  anonymousId TEXT,
+  messageId TEXT,
   person TEXT,
   received_at INTEGER NOT NULL,
   timestamp INTEGER NOT NULL,
@@ -48,9 +30,9 @@ CREATE TABLE event (
 CREATE TABLE deploy (id INTEGER PRIMARY KEY, at INTEGER NOT NULL, name TEXT NOT NULL);
 CREATE INDEX event_facts ON event (received_at, kind, name, reason, source);
 CREATE INDEX event_name ON event (name) WHERE name IS NOT NULL;
-CREATE INDEX event_message ON event (message_id, source) WHERE message_id IS NOT NULL;
-CREATE INDEX event_user ON event (user_id) WHERE user_id IS NOT NULL;
-CREATE INDEX event_anonymous ON event (anonymous_id) WHERE anonymous_id IS NOT NULL;
+CREATE INDEX event_message ON event (messageId, source) WHERE messageId IS NOT NULL;
+CREATE INDEX event_user ON event (userId) WHERE userId IS NOT NULL;
+CREATE INDEX event_anonymous ON event (anonymousId) WHERE anonymousId IS NOT NULL;
 CREATE INDEX event_person ON event (person, seq) WHERE person IS NOT NULL;
 CREATE INDEX event_request ON event (request_id) WHERE request_id IS NOT NULL;
 CREATE INDEX event_violations ON event (received_at, kind, name) WHERE violations IS NOT NULL;

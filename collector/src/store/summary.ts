@@ -2,15 +2,13 @@ import {
   type DestinationOutcome,
   type EventStatus,
   type EventSummary,
+  type EventTexts,
   isKind,
   type PreviewEntry,
   type Reason,
-  TEXT_FIELDS,
-  textsOf,
   type Warning,
 } from '../record.ts'
 import { pathText } from '../search/syntax.ts'
-import { TEXT_COLUMNS, type TextColumn } from './schema.ts'
 import { storedJson } from './stored-message.ts'
 
 /** The largest time that a `Date` can represent (ECMAScript, "Time Values and Time Range"). */
@@ -39,7 +37,7 @@ function kindOf(value: string | null): EventSummary['type'] {
   return isKind(value) || value === 'batch' ? value : null
 }
 
-export interface EventRow extends Record<TextColumn, string | null> {
+export interface EventRow extends EventTexts {
   seq: number
   source: string
   reason: Reason | null
@@ -52,9 +50,8 @@ export interface EventRow extends Record<TextColumn, string | null> {
   body: string | null
 }
 
-const TEXTS = TEXT_COLUMNS.map((column) => `event.${column} AS ${column}`).join(', ')
-
-export const EVENT_ROW_COLUMNS = `event.seq AS seq, source, reason, kind, ${TEXTS}, received_at, timestamp, request_id, warnings, violations, body`
+export const EVENT_ROW_COLUMNS =
+  'seq, source, reason, kind, name, userId, anonymousId, messageId, received_at, timestamp, request_id, warnings, violations, body'
 
 export function summaryOfRow(
   row: EventRow,
@@ -71,7 +68,10 @@ export function summaryOfRow(
     status: statusOf(row.reason),
     reason: row.reason,
     type: kindOf(row.kind),
-    ...textsOf((field) => row[TEXT_FIELDS[field].column]),
+    name: row.name,
+    userId: row.userId,
+    anonymousId: row.anonymousId,
+    messageId: row.messageId,
     preview: preview(message),
     violations: storedJson<unknown[]>(row.violations, []).length,
     destinations: [...destinations].sort(failedFirst),

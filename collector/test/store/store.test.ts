@@ -133,7 +133,7 @@ test('bytes that are not UTF-8 break nothing that is read', async () => {
   await post(first, '/v1/track', track({ messageId: 'whole' }))
   await first.close()
   const database = new Database(path)
-  for (const column of ['source', 'name', 'user_id', 'person', 'body', 'sent', 'violations', 'warnings'])
+  for (const column of ['source', 'name', 'userId', 'person', 'body', 'sent', 'violations', 'warnings'])
     database.exec(`UPDATE event SET ${column} = CAST(x'ff41c328ff' AS TEXT) WHERE seq = 1`)
   for (const column of ['path', 'headers', 'problem', 'body', 'answer'])
     database.exec(`UPDATE request SET ${column} = CAST(x'ff7b' AS TEXT) WHERE id = 1`)

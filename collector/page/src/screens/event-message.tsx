@@ -30,7 +30,7 @@ function termOf(path: Path, value: unknown): string | undefined {
   const fields: Record<string, string> = {
     event: 'event',
     type: 'type',
-    ...Object.fromEntries(Object.entries(TEXT_FIELDS).map(([field, { search }]) => [field, search])),
+    ...TEXT_FIELDS,
   }
   const [first, ...rest] = path
   if (typeof value === 'object' && value !== null) return undefined

@@ -209,7 +209,7 @@ const FIELDS: readonly Suggestion[] = [
   { text: 'source:', hint: 'the app or site' },
   { text: 'type:', hint: 'track, page, identify…' },
   { text: 'name:', hint: 'name of any kind of event' },
-  ...Object.entries(TEXT_FIELDS).flatMap(([field, { search }]) =>
+  ...Object.entries(TEXT_FIELDS).flatMap(([field, search]) =>
     search === 'user' || search === 'name' ? [] : { text: `${search}:`, hint: field },
   ),
   { text: 'status:', hint: 'accepted, rejected or repeated' },

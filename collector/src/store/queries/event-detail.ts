@@ -81,7 +81,7 @@ interface Attempt {
 function repeatsOf(context: QueryContext, { messageId, seq, reason }: EventRecord, source: string) {
   if (messageId === null) return { first: null, repeats: [] }
   const rows = context.database.all<{ seq: number; reason: string | null }>(
-    sql`SELECT seq, reason FROM event WHERE message_id = ${messageId} AND source = ${source}
+    sql`SELECT seq, reason FROM event WHERE messageId = ${messageId} AND source = ${source}
         ORDER BY seq LIMIT ${REPEATS_SHOWN + 2}`,
   )
   const isRepeat = reason === 'duplicate' || reason === 'dedup_conflict'

@@ -26,7 +26,7 @@ export function userDetail(context: QueryContext, query: UserQuery) {
     sql`SELECT min(received_at) AS first, max(received_at) AS last, count(*) AS count FROM event WHERE person = ${person}`,
   )
   if (whole === undefined || whole.first === null || whole.last === null) return null
-  const ids = (column: 'user_id' | 'anonymous_id') =>
+  const ids = (column: 'userId' | 'anonymousId') =>
     database
       .all<{ id: string }>(
         sql`SELECT DISTINCT ${raw(column)} AS id FROM event WHERE person = ${person} AND ${raw(column)} IS NOT NULL LIMIT ${MAX_IDS}`,
@@ -34,8 +34,8 @@ export function userDetail(context: QueryContext, query: UserQuery) {
       .map(({ id }) => id)
   return {
     id: query.id,
-    userIds: ids('user_id'),
-    anonymousIds: ids('anonymous_id'),
+    userIds: ids('userId'),
+    anonymousIds: ids('anonymousId'),
     links: linksOf(context, person),
     firstSeen: new Date(whole.first).toISOString(),
     lastSeen: new Date(whole.last).toISOString(),
@@ -78,11 +78,11 @@ function timelineOf(
 function linksOf({ database }: QueryContext, person: string) {
   const rows = database.all<{ from: string; to: string; by: string; at: number; seq: number }>(
     sql`SELECT "from", "to", "by", at, min(seq) AS seq FROM (
-          SELECT anonymous_id AS "from", user_id AS "to", kind AS "by", received_at AS at, seq FROM event
-            WHERE person = ${person} AND anonymous_id IS NOT NULL AND user_id IS NOT NULL AND reason IS NULL
+          SELECT anonymousId AS "from", userId AS "to", kind AS "by", received_at AS at, seq FROM event
+            WHERE person = ${person} AND anonymousId IS NOT NULL AND userId IS NOT NULL AND reason IS NULL
           UNION ALL
-          SELECT name, user_id, 'alias', received_at, seq FROM event
-            WHERE person = ${person} AND kind = 'alias' AND reason IS NULL AND name IS NOT NULL AND user_id IS NOT NULL)
+          SELECT name, userId, 'alias', received_at, seq FROM event
+            WHERE person = ${person} AND kind = 'alias' AND reason IS NULL AND name IS NOT NULL AND userId IS NOT NULL)
         GROUP BY "from", "to" ORDER BY seq LIMIT ${MAX_LINKS}`,
   )
   return rows.map(({ at, seq, ...link }) => ({

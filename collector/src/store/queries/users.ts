@@ -31,7 +31,7 @@ function matching(q: string): Sql {
     SELECT 1 FROM json_each(body, '$.traits')
     WHERE type = 'text' AND ${containsAny(['value'], q)})`
   return sql`person IN (
-    SELECT person FROM event WHERE ${containsAny(['person', 'user_id', 'anonymous_id'], q)} OR (${traits}))`
+    SELECT person FROM event WHERE ${containsAny(['person', 'userId', 'anonymousId'], q)} OR (${traits}))`
 }
 
 function entryOf(
@@ -39,7 +39,7 @@ function entryOf(
   { person, last, count }: { person: string; last: number; count: number },
 ) {
   const seen = database.get<{ at: number; isUser: number }>(
-    sql`SELECT received_at AS at, EXISTS (SELECT 1 FROM event WHERE person = ${person} AND user_id IS NOT NULL) AS isUser
+    sql`SELECT received_at AS at, EXISTS (SELECT 1 FROM event WHERE person = ${person} AND userId IS NOT NULL) AS isUser
         FROM event WHERE seq = ${last}`,
   )
   const isUser = seen?.isUser === 1
