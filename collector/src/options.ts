@@ -1,12 +1,10 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import type { AdminAccess } from './auth/admin.ts'
 import type { Clock } from './clock.ts'
 import type { ConfigInput } from './config/config.ts'
 import { ConfigError } from './config/config-error.ts'
 import { DEFAULT_CONFIG } from './config/defaults.ts'
 import type { Config } from './config/schema.ts'
-import { type ReleaseTarget, readReleaseTarget } from './destinations/release.ts'
 import { isLoopback } from './http/origin.ts'
 import type { ServerLimits } from './http/server.ts'
 import type { TrackingPlan, TrackingPlanFile } from './plan/plan.ts'
@@ -56,7 +54,6 @@ export interface CollectorOptions {
 }
 
 export const DEFAULT_PORT = 8787
-const MIN_TOKEN_CHARACTERS = 8
 
 /** Imports the validation library only if there is a configuration. */
 export async function readConfig(given: ConfigInput | string | undefined): Promise<Config> {
@@ -83,12 +80,6 @@ export async function checkAddress(host: string, allowPublic: boolean): Promise<
   )
 }
 
-export function adminAccess(token: string | undefined, isLocal: boolean): AdminAccess {
-  if (token === undefined) return isLocal ? 'open' : 'closed'
-  if (token.length >= MIN_TOKEN_CHARACTERS) return { token }
-  throw new ConfigError(`adminToken: expected at least ${MIN_TOKEN_CHARACTERS} characters`)
-}
-
 /** Imports the JSON Schema library only if there is a plan. */
 export async function readPlan(given: TrackingPlanFile | string | undefined): Promise<TrackingPlan | null> {
   if (given === undefined) return null
@@ -99,11 +90,4 @@ export async function readPlan(given: TrackingPlanFile | string | undefined): Pr
     if (cause instanceof PlanError) throw new ConfigError(`plan: ${cause.message}`)
     throw cause
   }
-}
-
-export function readRelease(text: string | undefined): ReleaseTarget | null {
-  if (text === undefined) return null
-  const target = readReleaseTarget(text)
-  if (target !== undefined) return target
-  throw new ConfigError('releaseTo: expected https://<write key>@<host>')
 }

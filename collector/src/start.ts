@@ -4,19 +4,12 @@ import type { Clock } from './clock.ts'
 import { RunningCollector } from './collector.ts'
 import { ConfigError } from './config/config-error.ts'
 import type { Config } from './config/schema.ts'
+import { readRelease } from './destinations/release.ts'
 import { Faults } from './faults/rules.ts'
 import type { Collector } from './handle.ts'
 import { withoutBrackets } from './network-address.ts'
 import { safeOnFault } from './on-fault.ts'
-import {
-  adminAccess,
-  type CollectorOptions,
-  checkAddress,
-  DEFAULT_PORT,
-  readConfig,
-  readPlan,
-  readRelease,
-} from './options.ts'
+import { type CollectorOptions, checkAddress, DEFAULT_PORT, readConfig, readPlan } from './options.ts'
 import { MEMORY } from './store/database.ts'
 import { Store, type StoreOptions } from './store/store.ts'
 import { systemClock } from './system-clock.ts'
@@ -35,9 +28,9 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
   const isLocal = await checkAddress(host, options.allowPublic ?? false)
   const clock = options.clock ?? systemClock
   // All options are checked before anything is opened.
-  const admin = new AdminGate(adminAccess(options.adminToken, isLocal))
+  const admin = new AdminGate(options.adminToken, isLocal)
   const faults = new Faults(clock)
-  const release = readRelease(options.releaseTo)
+  const release = options.releaseTo === undefined ? null : readRelease(options.releaseTo)
   const plan = await readPlan(options.plan)
   const tokens = await createTokenServer(config, clock)
   const onFault = safeOnFault(options.onFault)

@@ -1,8 +1,7 @@
 import * as z from 'zod'
 import type { DestinationConfig } from '../config/schema.ts'
-import { type ReleaseResult, type ReleaseTarget, releaseEvent } from '../destinations/release.ts'
+import { releaseEvent } from '../destinations/release.ts'
 import { HttpProblem } from '../http/reply.ts'
-import type { QueryContext } from '../store/queries/context.ts'
 import { destinations } from '../store/queries/destinations.ts'
 import { eventDetail } from '../store/queries/event-detail.ts'
 import { type Asking, found, type Routes } from './asking.ts'
@@ -47,8 +46,9 @@ export const DELIVERY_ROUTES: Routes = {
     const failed: Array<{ id: string; reason: string }> = []
     // One after another, so that the events are released in their order.
     for (const id of ids) {
-      const result = await releaseOne(context, release, id)
-      if (!result.released) failed.push({ id, reason: result.reason })
+      const event = eventDetail(context, id)
+      const reason = event === null ? 'there is no such event' : await releaseEvent(release, event)
+      if (reason !== null) failed.push({ id, reason })
     }
     return { released: ids.length - failed.length, failed }
   },
@@ -63,12 +63,6 @@ async function replay({ context, id, store, wake, request }: Asking): Promise<un
   const replayed = wanted.filter((name) => store.deliveries.replay(name, id))
   wake()
   return { destinations: replayed }
-}
-
-async function releaseOne(context: QueryContext, target: ReleaseTarget, id: string): Promise<ReleaseResult> {
-  const event = eventDetail(context, id)
-  if (event === null) return { released: false, reason: 'there is no such event' }
-  return releaseEvent(target, event)
 }
 
 function publicFacts(destination: DestinationConfig) {

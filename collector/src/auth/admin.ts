@@ -1,5 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { ConfigError } from '../config/config-error.ts'
 import { readBody } from '../http/read-body.ts'
 import { HttpProblem, SECURITY_HEADERS } from '../http/reply.ts'
 import { sha256 } from './sources.ts'
@@ -8,53 +9,54 @@ const COOKIE = 'trackpost-collector'
 const MAX_FORM_BYTES = 4096
 const COOKIE_SECONDS = 30 * 86_400
 
-export type AdminAccess =
-  /** Everybody who can reach the collector. */
-  | 'open'
-  /** Nobody: the collector can be reached from other machines, but no token was set. */
-  | 'closed'
-  | { token: string }
+const MIN_TOKEN_CHARACTERS = 8
 
 /**
  * Scripts send the token as `Authorization: Bearer <token>`. A user types the token once. The browser then keeps a value
  * derived from the token in a cookie, which scripts cannot read and which is not sent with requests from other sites.
  */
 export class AdminGate {
-  readonly #access: AdminAccess
+  readonly #token: string | undefined
+  readonly #isLocal: boolean
   /** Derived from the token, so that it stays valid after a restart and does not reveal the token. */
   readonly #cookie: string
 
-  constructor(access: AdminAccess) {
-    this.#access = access
-    const token = typeof access === 'object' ? access.token : ''
-    this.#cookie = createHmac('sha256', token).update('admin cookie').digest('base64url')
+  /**
+   * @param token Undefined = everybody who can reach a collector on loopback may use it, and nobody may use a public one.
+   * @throws ConfigError for a token that is too short.
+   */
+  constructor(token: string | undefined, isLocal: boolean) {
+    if (token !== undefined && token.length < MIN_TOKEN_CHARACTERS)
+      throw new ConfigError(`adminToken: expected at least ${MIN_TOKEN_CHARACTERS} characters`)
+    this.#token = token
+    this.#isLocal = isLocal
+    this.#cookie = createHmac('sha256', token ?? '')
+      .update('admin cookie')
+      .digest('base64url')
   }
 
   /** @throws HttpProblem 401 without the token, 403 when no token is configured. */
   check(request: IncomingMessage): void {
-    if (this.#access === 'open') return
-    if (this.#access === 'closed') {
-      throw new HttpProblem(
-        403,
-        'admin_closed',
-        'start the collector with --admin-token to use the page and /api',
-      )
+    if (this.#token === undefined) {
+      if (this.#isLocal) return
+      const message = 'start the collector with --admin-token to use the page and /api'
+      throw new HttpProblem(403, 'admin_closed', message)
     }
     const cookie = cookieOf(request)
     if (cookie !== undefined && isEqual(cookie, this.#cookie)) return
     const bearer = /^bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
-    if (bearer !== undefined && isEqual(bearer, this.#access.token)) return
+    if (bearer !== undefined && isEqual(bearer, this.#token)) return
     throw new HttpProblem(401, 'admin_token', 'the admin token is needed', { 'www-authenticate': 'Bearer' })
   }
 
   get hasToken(): boolean {
-    return typeof this.#access === 'object'
+    return this.#token !== undefined
   }
 
   async login(request: IncomingMessage, response: ServerResponse, isSecure: boolean): Promise<void> {
     const { body } = await readBody(request, MAX_FORM_BYTES)
     const token = new URLSearchParams(body.toString('utf8')).get('token') ?? ''
-    if (typeof this.#access !== 'object' || !isEqual(token, this.#access.token))
+    if (this.#token === undefined || !isEqual(token, this.#token))
       throw new HttpProblem(401, 'wrong_token', 'This is not the token.')
     setCookie(response, this.#cookie, COOKIE_SECONDS, isSecure)
   }

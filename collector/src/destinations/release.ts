@@ -1,3 +1,4 @@
+import { ConfigError } from '../config/config-error.ts'
 import { decoded } from '../percent-decoding.ts'
 import type { EventRecord, Message } from '../record.ts'
 import { connectionReason } from './sender.ts'
@@ -11,25 +12,27 @@ export interface ReleaseTarget {
   writeKey: string
 }
 
-export type ReleaseResult = { released: true } | { released: false; reason: string }
-
 const TIMEOUT_MS = 15_000
 
-/** Reads `https://<write key>@api.example.com`. Returns undefined if the text has another form. */
-export function readReleaseTarget(text: string): ReleaseTarget | undefined {
-  if (!URL.canParse(text)) return undefined
-  const url = new URL(text)
-  const writeKey = decoded(url.username)
-  if (!['http:', 'https:'].includes(url.protocol) || writeKey === '' || url.password !== '') return undefined
+/** @throws ConfigError unless the text has the form `https://<write key>@api.example.com`. */
+export function readRelease(text: string): ReleaseTarget {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  const writeKey = decoded(url?.username ?? '')
+  if (url === undefined || !/^https?:$/.test(url.protocol) || writeKey === '' || url.password !== '')
+    throw new ConfigError('releaseTo: expected https://<write key>@<host>')
   url.username = ''
   return { url: `${url.origin}${url.pathname.replace(/\/$/, '')}`, writeKey }
 }
 
-/** Sends one event as its client sent it, but with the write key of the target. Does not follow redirects. */
-export async function releaseEvent(target: ReleaseTarget, record: Releasable): Promise<ReleaseResult> {
-  if (record.status !== 'accepted') return { released: false, reason: 'it was not accepted' }
+/**
+ * Sends one event as its client sent it, but with the write key of the target. Does not follow redirects.
+ *
+ * @returns Why it was not released; null if it was.
+ */
+export async function releaseEvent(target: ReleaseTarget, record: Releasable): Promise<string | null> {
+  if (record.status !== 'accepted') return 'it was not accepted'
   const message = record.sent ?? record.message
-  if (message === null) return { released: false, reason: 'its message is not stored' }
+  if (message === null) return 'its message is not stored'
   try {
     const response = await fetch(`${target.url}/v1/${record.type}`, {
       method: 'POST',
@@ -42,8 +45,8 @@ export async function releaseEvent(target: ReleaseTarget, record: Releasable): P
       signal: AbortSignal.timeout(TIMEOUT_MS),
     })
     await response.body?.cancel()
-    return response.ok ? { released: true } : { released: false, reason: `answered ${response.status}` }
+    return response.ok ? null : `answered ${response.status}`
   } catch (cause) {
-    return { released: false, reason: connectionReason(cause) }
+    return connectionReason(cause)
   }
 }
