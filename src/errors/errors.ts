@@ -119,7 +119,7 @@ export class ContextCancelation extends Error {
   /** Always `ContextCancelation`. */
   override readonly name = 'ContextCancelation'
 
-  /** @param reason Why the event is dropped: the message of this error. */
+  /** The message is the reason. @param reason Why the event is dropped. */
   constructor(reason = 'cancelled', options?: { cause?: unknown }) {
     super(reason, options)
   }
