@@ -66,7 +66,6 @@ export class SettingsError extends TrackpostError {
   }
 }
 
-/** The cause of a `DeliveryError`, and facts about the request that failed, if there was one. */
 export interface FailedRequest {
   /** The error that led to this one, for example the error of the HTTP client, without credentials. */
   readonly cause?: unknown
@@ -87,19 +86,13 @@ export interface FailedRequest {
  * })
  */
 export class DeliveryError extends TrackpostError {
-  /**
-   * Why the event was not delivered: a stable code. `deferred` is not a loss: the client was closed, and the spool keeps the
-   * event for the next start.
-   */
+  /** A stable code. `deferred` is no loss: the client was closed, and the spool keeps the event for the next start. */
   declare readonly code: FailureCode | 'deferred'
   /** The HTTP status of the last response; absent when there was none. */
   declare readonly status?: number
   /** The URL that the last request went to; absent when the event was never sent. */
   declare readonly url?: string
-  /**
-   * The first 1,024 bytes of the body of the last response, as text. Credentials are replaced by `[redacted]`. Absent when
-   * there was no response.
-   */
+  /** The first 1,024 bytes of the body of the last response, as text, without credentials; absent when there was none. */
   declare readonly response?: string
 
   /** Called by the client. Programs need it only in tests. */

@@ -12,8 +12,8 @@ import type {
 export type Kind = 'identify' | 'track' | 'page' | 'screen' | 'group' | 'alias'
 
 /**
- * Who a message is about: `userId`, `anonymousId` or both. An empty id is none. In an intersection, this type must come last: otherwise the compiler
- * reports a missing `anonymousId` for an error in any other field.
+ * `userId`, `anonymousId` or both. An empty id is none. In an intersection, this type must come last: otherwise the compiler reports
+ * a missing `anonymousId` for an error in any other field.
  */
 export type Identity =
   | {

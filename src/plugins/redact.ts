@@ -10,20 +10,17 @@ export interface RedactOptions {
   /** Name of the plugin. Default: `redact`. */
   name?: string | undefined
   /**
-   * Keys whose values are replaced as a whole, at any depth. A string matches a key in upper or lower case, with or without
-   * `-`, `_` and spaces: `creditCard` also matches `credit_card`. A regular expression may match any part of the key.
+   * Keys whose values are replaced as a whole, at any depth. A string matches in upper or lower case, with or without `-`, `_` and
+   * spaces: `creditCard` also matches `credit_card`. A regular expression may match any part of the key.
    */
   keys?: readonly (string | RegExp)[] | undefined
   /**
-   * Patterns whose matches in strings and keys are replaced, at any depth. Numbers and dates are searched as text. A string
-   * matches literally, in upper or lower case. For a regular expression, every match is replaced, with or without the flags `g`
-   * and `y`. A text of more than 2,048 characters is replaced as a whole, because some patterns take quadratic time.
+   * Their matches in strings, keys, numbers and dates are replaced, at any depth. A string matches literally, in upper or lower case;
+   * of a regular expression, every match. A text of more than 2,048 characters is replaced as a whole, because some patterns take
+   * quadratic time.
    */
   patterns?: readonly (string | RegExp)[] | undefined
-  /**
-   * The replacement, or a function that makes the replacement from the original text, such as a keyed hash. Default:
-   * `[redacted]`.
-   */
+  /** Or a function that makes it from the original text, such as a keyed hash. Default: `[redacted]`. */
   replacement?: string | ((text: string) => string) | undefined
 }
 

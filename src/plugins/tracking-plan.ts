@@ -11,14 +11,11 @@ export type PlanSchemas = Readonly<Record<string, StandardSchema<unknown, object
 /** Options of {@link trackingPlan}. */
 export interface TrackingPlanOptions {
   /**
-   * Decides about an event whose properties do not follow their schema. With `report`, `warning` listeners are notified and the
-   * event is sent. With `drop`, it fails with the code `plugin`. Default: `report`.
+   * For an event whose properties do not follow their schema. `report`: `warning` listeners are told, and the event is sent. `drop`:
+   * it fails with the code `plugin`. Default: `report`.
    */
   onViolation?: 'report' | 'drop' | undefined
-  /**
-   * Decides about an event that is not in the plan. With `allow`, it is sent. With `report`, `warning` listeners are notified
-   * and the event is sent. With `drop`, it fails with the code `plugin`. Default: `allow`.
-   */
+  /** For an event that is not in the plan. `allow`: it is sent; `report` and `drop` as above. Default: `allow`. */
   unknownEvents?: 'allow' | 'report' | 'drop' | undefined
 }
 
@@ -46,8 +43,7 @@ const CHOICES = {
 
 /**
  * Makes a `before` plugin that checks the properties of each `track` event against a schema at run time. The output of the
- * schema is sent, with its defaults and conversions, and without the keys that the schema removes. A schema
- * that throws counts as a violation. An asynchronous schema must settle within 5 s, as every handler of a plugin.
+ * schema is sent. A schema that throws counts as a violation. An asynchronous one must settle within 5 s, as every handler.
  *
  * @param schemas Maps each event name to a schema, from any library that implements Standard Schema. An event without
  * properties is checked as `{}` and, if that is not valid, as `undefined`.

@@ -3,7 +3,7 @@ import { isMainThread } from 'node:worker_threads'
 import { detectRuntime } from './detect.ts'
 import { warn } from './warn.ts'
 
-/** A client that {@link closeOn} accepts: an `Analytics`, or another object with these methods. */
+/** What {@link closeOn} needs of an `Analytics`. */
 export interface ClosableClient {
   /** Sends the waiting events. */
   flush(options: { timeout?: number }): Promise<unknown>
@@ -30,18 +30,12 @@ type Listener = ((signal: NodeJS.Signals) => void) & { [MARK]?: true }
  * is 128 plus the number of the signal. Events tracked after the signal fail with `closed`.
  *
  * If the program has its own handler for the signal, the waiting events are sent, but the client stays open, and the handler
- * decides when the process ends. Without such a handler, a second signal ends the process at once.
+ * decides when the process ends. Without such a handler, a second signal ends the process at once. In worker threads and on
+ * Cloudflare Workers, no signal can arrive: `closeOn` only warns.
  *
- * In worker threads and on Cloudflare Workers, no signal can arrive: `closeOn` only warns, and says what to do instead.
- *
- * @param signals The signals, for example `['SIGTERM', 'SIGINT']`.
  * @returns A function that removes the listeners.
  * @throws TypeError when the list is empty, or contains a signal that cannot be handled.
  * @example
- * import { Analytics } from 'trackpost'
- * import { closeOn } from 'trackpost/node'
- *
- * const analytics = new Analytics({ writeKey })
  * closeOn(analytics, ['SIGTERM', 'SIGINT'], { timeout: 5_000 })
  */
 export function closeOn(

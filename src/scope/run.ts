@@ -13,12 +13,9 @@ const storage = shared[KEY]
 /**
  * Runs `fn` with defaults for all events that are tracked in it, also after an `await`. This works for clients whose setting
  * `scope` is {@link currentScope}. Scopes can be nested: `context` and `integrations` are merged at every level, and other
- * values of the inner scope win. If the scope is not an object, or throws when it is read, it is ignored with a process
- * warning; `null` and `undefined` are ignored without one.
+ * values of the inner scope win. A scope that is not an object, or throws when it is read, is ignored with a process warning.
  *
  * @param scope The defaults. They are copied, so that later changes have no effect.
- * @returns The result of `fn`.
- * @throws any error that `fn` throws.
  */
 export function runWithScope<Result>(scope: Scope, fn: () => Result): Result {
   return storage.run(mergeWithCurrent(scope), fn)

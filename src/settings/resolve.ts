@@ -27,7 +27,7 @@ import {
   readWriteKey,
 } from './read.ts'
 import { type NamesOf, OAUTH_SETTINGS, REGIONS, type Rule, SETTINGS } from './schema.ts'
-import type { AnalyticsSettings, OAuthSettings, PublicSettings } from './settings.ts'
+import type { AnalyticsSettings, PublicSettings } from './settings.ts'
 import type { Signer } from './signer.ts'
 
 type OwnSettings = Readonly<Partial<Record<keyof AnalyticsSettings, unknown>>>
@@ -61,17 +61,15 @@ interface Derived {
 export interface ResolvedSettings extends Defaulted, Optional, Derived {}
 
 export type ResolvedOAuthSettings = {
-  readonly [Name in Exclude<
-    keyof OAuthSettings,
-    'httpClient' | 'clientKey' | 'signer' | 'maxRetries'
-  >]-?: Exclude<OAuthSettings[Name], undefined>
-} & Pick<Optional, 'httpClient'> & {
-    readonly clientKey: OAuthSettings['clientKey']
-    /** What signs: one of the two. */
-    readonly key: PrivateKey | undefined
-    readonly signer: Signer | undefined
-    readonly maxRetries: number | undefined
-  }
+  readonly [Name in 'clientId' | 'keyId' | 'authServer' | 'scope']: string
+} & {
+  readonly httpClient: HTTPClient | HTTPFetchFn | undefined
+  readonly clientKey: string | undefined
+  /** What signs: one of the two. */
+  readonly key: PrivateKey | undefined
+  readonly signer: Signer | undefined
+  readonly maxRetries: number | undefined
+}
 
 /** @throws SettingsError */
 export function resolveSettings(given: AnalyticsSettings): ResolvedSettings {
@@ -156,7 +154,7 @@ function readOAuth(value: unknown, authServer: string): ResolvedOAuthSettings | 
   if (value === undefined) return undefined
   const given = readObject('oauthSettings', value)
   const read = ownReader(given)
-  const clientKey = read('clientKey') as OAuthSettings['clientKey']
+  const clientKey = read('clientKey') as string | undefined
   const signer = readSigner('oauthSettings.signer', read('signer'))
   const retries = read('maxRetries')
   if (signer !== undefined && clientKey !== undefined) {

@@ -5,8 +5,8 @@ import type { Spool } from './journal.ts'
 import type { Signer } from './signer.ts'
 
 /**
- * The settings of `Analytics`. Only own properties are read, each once. An explicit `undefined` means the default. The
- * constructor throws a `SettingsError` for an invalid value. Unknown names cause one warning that lists the settings.
+ * The settings of `Analytics`. Only own properties are read, each once; `undefined` means the default. The constructor throws a
+ * `SettingsError` for an invalid value, and unknown names cause one warning that lists the settings.
  */
 export interface AnalyticsSettings {
   /**
@@ -69,9 +69,8 @@ export interface AnalyticsSettings {
    */
   compress?: 'none' | 'gzip' | undefined
   /**
-   * The logger of the client, used instead of process warnings: `console`, a logger of pino, or any object with `debug`,
-   * `info`, `warn` and `error`, each called with fields and a message. Credentials are never logged. If the logger throws or
-   * rejects, the error is ignored. Default: none.
+   * Used instead of process warnings: `console`, a logger of pino, or any object with `debug`, `info`, `warn` and `error`, each called
+   * with fields and a message. Credentials are never logged. Default: none.
    */
   logger?: Logger | undefined
   /**
@@ -138,10 +137,7 @@ export interface AnalyticsSettings {
   exitTimeout?: number | undefined
 }
 
-/**
- * Settings for OAuth: the client signs an assertion with your private key and exchanges it for an access token (RFC 7523).
- * Tokens are kept in memory and renewed before they expire.
- */
+/** The client signs an assertion with your private key and exchanges it for an access token (RFC 7523). Tokens are kept in memory. */
 export interface OAuthSettings {
   /** The id of the OAuth application: 1 to 1,024 visible ASCII characters. Required. */
   clientId: string
@@ -151,9 +147,9 @@ export interface OAuthSettings {
    */
   clientKey?: string | undefined
   /**
-   * Replaces `clientKey`, for a key that stays in a key management service or a hardware security module. If the signer
-   * rejects, takes longer than `httpRequestTimeout` or does not return a signature, it is called again later, like a token
-   * server that fails, and events that are awaited fail with `auth`. Default: none.
+   * Instead of `clientKey`, for a key in a key management service or a hardware security module. If it rejects, takes longer than
+   * `httpRequestTimeout` or does not return a signature, it is called again later, and events that are awaited fail with `auth`.
+   * Default: none.
    */
   signer?: Signer | undefined
   /** The id of the public key that belongs to the private key: 1 to 1,024 visible ASCII characters. Required. */

@@ -193,21 +193,16 @@ type PartOfTrack<Received, Name extends EventName<MapsOf<Received>[0]>> = Fields
 /** The types of the matchers on `expect(...)`, which depend on the map of events of the client. */
 export interface TrackpostMatchers<Result = void, Received = unknown> {
   /**
-   * A `track` message with this name was sent. While an event is still inside a plugin, the assertion may fail, also with
-   * `not`: write `await analytics.flush()` before it.
+   * A `track` message with this name was sent. While an event is still inside a plugin, the assertion may fail, also with `not`: write
+   * `await analytics.flush()` before it.
    *
-   * @param event The name, or a matcher such as `expect.stringMatching(/^Order /)`.
    * @param partial The values that the message must have. They, or all of it, may be asymmetric matchers.
    */
   toHaveTracked<Name extends EventName<MapsOf<Received>[0]>>(
     event: Name | AsymmetricMatcher,
     partial?: PartOfTrack<Received, Name> | AsymmetricMatcher,
   ): Result
-  /**
-   * Exactly `times` `track` messages with this name and the values in `partial` were sent.
-   *
-   * @param times An integer, at least 0.
-   */
+  /** Exactly `times` such messages were sent, at least 0. */
   toHaveTrackedTimes<Name extends EventName<MapsOf<Received>[0]>>(
     event: Name | AsymmetricMatcher,
     times: number,
@@ -227,9 +222,7 @@ export interface TrackpostMatchers<Result = void, Received = unknown> {
    * A `track` event with this name failed. While an event has no outcome, the assertion may fail, also with `not`: write
    * `await analytics.flush()` before it.
    *
-   * @param event The name, or a matcher such as `expect.stringMatching(/^Order /)`.
-   * @param partial The `code` of the failure, and the values that the message must have. They, or all of it, may be
-   * asymmetric matchers.
+   * @param partial The `code` of the failure, and the values that the message must have, as for `toHaveTracked`.
    */
   toHaveFailed<Name extends EventName<MapsOf<Received>[0]>>(
     event: Name | AsymmetricMatcher,

@@ -50,28 +50,19 @@ export interface TestClient<Events = AnyEvents, User = UserTraits, Group = Group
   /** The real client, with a service in memory. Pass it to the code under test. */
   readonly analytics: Analytics<Events, User, Group>
   /**
-   * The messages that would have been sent, oldest first. Always the same array. It contains a message as soon as
-   * the call has returned or, with plugins, as soon as they have run: write `await analytics.flush()` before. It does not contain
-   * events that a plugin drops, and an event that fails later, because the service refuses it, is removed: see `failures`.
+   * The messages that would have been sent, oldest first. Always the same array. A message is there as soon as the call has
+   * returned or, with plugins, after `await analytics.flush()`, unless a plugin drops it. That of an event that fails is removed.
    */
   readonly messages: readonly TestMessage<Events, User, Group>[]
   /** The events that failed, oldest first. Always the same array. */
   readonly failures: readonly TestFailure<Events, User, Group>[]
-  /**
-   * Returns all messages that match, oldest first.
-   *
-   * @param filter A part of a message, an asymmetric matcher for a whole message, or a function.
-   */
+  /** All messages that match a part of a message, an asymmetric matcher for a whole message, or a function, oldest first. */
   find<Name extends EventName<Events>>(filter: TrackFilter<Events, Name>): TrackMessage<Events, Name>[]
   find<Type extends Kind>(
     filter: KindFilter<Type, Events, User, Group>,
   ): MessageOfKind<Type, Events, User, Group>[]
   find(filter: AnyFilter<Events, User, Group>): TestMessage<Events, User, Group>[]
-  /**
-   * Waits for the first message that matches, for code that tracks asynchronously.
-   *
-   * @returns The message. The promise rejects after `timeout`, with an error that shows the most similar messages.
-   */
+  /** The first message that matches, also a later one. Rejects after `timeout`, with an error that shows the most similar messages. */
   waitFor<Name extends EventName<Events>>(
     filter: TrackFilter<Events, Name>,
     options?: WaitOptions,
@@ -158,7 +149,7 @@ export function createTestClient<Events = AnyEvents, User = UserTraits, Group = 
 }
 
 function offline(settings: TestClientSettings, service: Service): AnalyticsSettings {
-  // `maxRetries` is set, so that an event fails in an outage. Otherwise, it would wait for twelve hours.
+  // With `maxRetries`, an event fails in an outage. Otherwise, it would wait for twelve hours.
   const defaults = { writeKey: 'test-write-key', strict: true, flushAt: 1, maxRetries: 3 }
   const given = Object.entries(settings).filter(([, value]) => value !== undefined)
   const { oauthSettings, spool, ...rest } = {

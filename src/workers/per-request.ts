@@ -29,8 +29,7 @@ export interface RequestOptions {
 
 /**
  * Returns the client of a request: always the same one for the same object, unless that client was closed or belongs to another
- * request. What is tracked is sent at the end of the turn and handed to `waitUntil`. That promise ends when each event has its
- * outcome; after 25 s, what is left fails with `shutdown_timeout`.
+ * request. The promise that is handed to `waitUntil` ends when each event has its outcome, at the latest after 25 s.
  *
  * @param request The object that identifies the request: on Cloudflare Workers its `ctx`.
  * @throws SettingsError at module scope of a Worker, where there is no request.
