@@ -77,18 +77,6 @@ describe('status', () => {
     expect(analytics.status.lastError).toMatchObject({ code: 'retries_exhausted' })
   })
 
-  test('has a last error also for an event that was never sent', async () => {
-    const { analytics } = createAnalytics({ maxQueueSize: 1 })
-
-    trackPurchases(analytics, 2)
-    await Promise.resolve()
-
-    expect(analytics.status.lastError).toMatchObject({
-      code: 'queue_full',
-      message: expect.stringMatching(/^the queue is full/),
-    })
-  })
-
   test('shows the last failure of the service in the error after a close that timed out', async () => {
     const { analytics, clock } = createAnalytics({ flushAt: 1 }, [networkError('ECONNREFUSED')])
     const reasons: unknown[] = []
@@ -131,20 +119,5 @@ describe('status', () => {
     expect(reasons[0]?.message).toMatch(
       /^the queue is full; .*; the service failed with: connect ECONNREFUSED/,
     )
-  })
-
-  test('can be serialized as JSON, and contains no credentials', async () => {
-    const reply = () => ({ status: 402, statusText: 'no wk_Zurich_7Qm4' })
-    const { analytics } = createAnalytics({ flushAt: 1 }, [reply])
-
-    trackPurchases(analytics, 1)
-    await settled()
-
-    const text = JSON.stringify(analytics.status)
-    expect(JSON.parse(text).lastError).toMatchObject({
-      status: 402,
-      message: '[402] no [redacted]',
-      code: 'rejected',
-    })
   })
 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Scope } from '../../src/message/scope.ts'
-import { createAnalytics, recordOutcomes } from '../support/create-analytics.ts'
+import { createAnalytics } from '../support/create-analytics.ts'
 import { catchProcessWarnings } from '../support/process-warnings.ts'
 import { status } from '../support/scripted-client.ts'
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
@@ -218,33 +218,6 @@ describe('a scope', () => {
     analytics.track({ userId: 'usr_Zoë', event: 'a' })
 
     expect(await analytics.flush()).toEqual({ delivered: 3, failed: 0, pending: 0 })
-    expect(codes).toEqual(['scope'])
-  })
-
-  test('an invalid field fails the event, as it would in the call', async () => {
-    const { analytics } = createAnalytics({ scope: () => ({ context: new Map() }) as never })
-    const { outcomes, callback } = recordOutcomes()
-
-    analytics.track({ userId: 'usr_Zoë', event: 'a' }, callback)
-    analytics.track({ userId: 'usr_Zoë', event: 'a', context: {} }, callback)
-    await analytics.flush()
-
-    expect(outcomes.sort()).toEqual(['delivered', 'invalid'])
-  })
-
-  test('a property that throws when it is read is reported, and no event is lost', async () => {
-    const codes: string[] = []
-    const sent = await sentBy(({ analytics }) => {
-      analytics.on('warning', ({ code }) => codes.push(code))
-      const broken = {
-        get userId(): string {
-          throw new Error('cassé')
-        },
-      }
-      analytics.with({ anonymousId: 'visiteur-7' }).with(broken).track({ event: 'a' })
-    })
-
-    expect(sent).toMatchObject([{ anonymousId: 'visiteur-7', event: 'a' }])
     expect(codes).toEqual(['scope'])
   })
 

@@ -281,13 +281,4 @@ describe('observers', () => {
     expect(await verdictOf(transport, items)).toMatchObject({ word: 'delivered' })
     expect(pages).toEqual([[URL, 200]])
   })
-
-  test('see no response when the request fails', async () => {
-    const { transport, items, responses } = setUp(() => Promise.reject(new Error('refusé')))
-
-    await verdictOf(transport, items)
-    await settled()
-
-    expect(responses).toEqual([])
-  })
 })

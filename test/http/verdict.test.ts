@@ -40,28 +40,6 @@ describe('the error of a request', () => {
     expect(error.message).not.toContain('geheim')
   })
 
-  test.each([300, 399])('%i is also a redirect', (status) => {
-    expect(errorOf(status, '', { location: '/v2/batch' }).message).toBe(
-      `[${status}]: the redirect to api.segment.io was not followed`,
-    )
-  })
-
-  test('a redirect to an invalid address says so', () => {
-    expect(errorOf(301, 'Moved Permanently', { location: 'http://' }).message).toBe(
-      '[301] Moved Permanently: the redirect to an invalid address was not followed',
-    )
-  })
-
-  test('a 304, and a redirect without an address, are reported like any failure', () => {
-    expect(errorOf(304, 'Not Modified').message).toBe('[304] Not Modified')
-  })
-
-  test('a Location header with another status is not mentioned', () => {
-    expect(errorOf(400, 'Bad Request', { location: 'https://login.example' }).message).toBe(
-      '[400] Bad Request',
-    )
-  })
-
   test('without a response it quotes the HTTP client, with a redacted copy of the cause', () => {
     const request = { headers: { Authorization: 'Basic geheim' } }
     const reset = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET', request })
@@ -99,13 +77,6 @@ describe('the error of a request', () => {
     expect(((unanswered.cause as Error).cause as Error).message).toBe('refused [redacted]')
     expect(answered.message).toBe('[402] no [redacted]')
     expect(answered.response).toBe('key: "[redacted]"')
-  })
-
-  test('it contains the URL, and the response of the service', () => {
-    const error = errorOf(400, 'Bad Request', {}, '{"message":"invalid write key"}')
-
-    expect(error).toMatchObject({ url: URL, response: '{"message":"invalid write key"}' })
-    expect(error.message).toBe('[400] Bad Request')
   })
 
   const html = { 'Content-Type': 'text/html; charset=utf-8' }
@@ -148,19 +119,6 @@ describe('the error of a request', () => {
       /: port 443 of api\.segment\.io does not speak TLS; check the scheme and the port of host$/,
     )
     expect(error.message).not.toContain('0A00010B')
-  })
-
-  test('the host of a redirect is also redacted', () => {
-    const headers = { location: 'https://wk-secret-7.example/' }
-
-    const error = toDeliveryError(
-      'rejected',
-      { status: 302, statusText: '', headers, body: '' },
-      URL,
-      redactor(['wk-secret-7']),
-    )
-
-    expect(error.message).toBe('[302]: the redirect to [redacted].example was not followed')
   })
 })
 

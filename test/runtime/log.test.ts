@@ -1,5 +1,3 @@
-import { Writable } from 'node:stream'
-import pino from 'pino'
 import { describe, expect, test } from 'vitest'
 import { Log, type Logger } from '../../src/runtime/log.ts'
 import { createAnalytics, trackPurchases, WRITE_KEY } from '../support/create-analytics.ts'
@@ -182,33 +180,6 @@ describe('the setting logger', () => {
     new Log(logger, (text) => text).warn('plugin', 'a\nb\u001b[31m')
 
     expect(lines[0]?.[2]).toBe('trackpost: a\\u000ab\\u001b[31m')
-  })
-
-  test('may be pino', async () => {
-    let written = ''
-    const stream = new Writable({
-      write(chunk, _, done) {
-        written += String(chunk)
-        done()
-      },
-    })
-    const { analytics, clock } = createAnalytics({ logger: pino({ level: 'info' }, stream), maxRetries: 0 }, [
-      status(503),
-    ])
-
-    trackPurchases(analytics, 1)
-    void analytics.flush()
-    await clock.advance(1_000)
-
-    const lines = written
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line))
-    expect(lines).toMatchObject([
-      { level: 30, waitMs: expect.any(Number), msg: expect.stringContaining('no request is sent') },
-      { level: 40, code: 'outage', msg: expect.stringContaining('[503] Service Unavailable') },
-      { level: 50, code: 'retries_exhausted', msg: expect.stringContaining('[503] Service Unavailable') },
-    ])
   })
 
   test.each([
