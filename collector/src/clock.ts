@@ -9,22 +9,3 @@ export interface Clock {
   /** Calls `run` once after `delayMs`, without keeping the process alive. Returns a function that cancels the timer. */
   setTimer(run: () => void, delayMs: number): () => void
 }
-
-/**
- * Resolves after `delayMs`, without keeping the process alive.
- *
- * @param handOut Receives a function that ends the wait early.
- */
-export function sleep(
-  clock: Clock,
-  delayMs: number,
-  handOut: (wake: () => void) => void = () => {},
-): Promise<void> {
-  return new Promise((resolve) => {
-    const cancel = clock.setTimer(resolve, delayMs)
-    handOut(() => {
-      cancel()
-      resolve()
-    })
-  })
-}

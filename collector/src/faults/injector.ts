@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { type Clock, sleep } from '../clock.ts'
+import type { Clock } from '../clock.ts'
 import { HttpProblem, JSON_TYPE, SECURITY_HEADERS } from '../http/reply.ts'
 import type { Exchange } from '../http/request-notes.ts'
 import type { FaultRule, Faults } from './rules.ts'
@@ -32,7 +32,7 @@ export class FaultInjector {
   ): Promise<boolean> {
     const rule = this.#faults.take(path, sourceOf)
     if (rule === undefined) return false
-    if (rule.delay > 0) await sleep(this.#clock, rule.delay, (wake) => response.once('close', wake))
+    if (rule.delay > 0) await this.#wait(rule.delay, response)
     const isHandled = response.destroyed || rule.reset || rule.hang || rule.status !== null
     if (!isHandled) return false
     notes.fault = rule.id
@@ -41,6 +41,12 @@ export class FaultInjector {
     else if (rule.hang) this.#hold(response)
     else if (rule.status !== null) respond(rule, rule.status, response)
     return true
+  }
+
+  #wait(delayMs: number, response: ServerResponse): Promise<void> {
+    return new Promise((resolve) => {
+      response.once('close', resolve).once('close', this.#clock.setTimer(resolve, delayMs))
+    })
   }
 
   #hold(response: ServerResponse): void {

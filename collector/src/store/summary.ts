@@ -1,12 +1,11 @@
-import {
-  type DestinationOutcome,
-  type EventStatus,
-  type EventSummary,
-  type EventTexts,
-  isKind,
-  type PreviewEntry,
-  type Reason,
-  type Warning,
+import type {
+  DestinationOutcome,
+  EventStatus,
+  EventSummary,
+  EventTexts,
+  PreviewEntry,
+  Reason,
+  Warning,
 } from '../record.ts'
 import { pathText } from '../search/syntax.ts'
 import { storedJson } from './stored-message.ts'
@@ -18,30 +17,16 @@ const PREVIEW_ENTRIES = 6
 const PREVIEW_CHARACTERS = 80
 const PREVIEW_DEPTH = 3
 
-export function outcome(row: {
-  destination: string
-  state: DestinationOutcome['state']
-  reason: string | null
-  attempts: number
-}): DestinationOutcome {
-  const { destination: name, state, reason, attempts } = row
-  return reason === null ? { name, state, attempts } : { name, state, reason, attempts }
-}
-
 export function statusOf(reason: string | null): EventStatus {
   if (reason === null) return 'accepted'
   return reason === 'duplicate' ? 'repeated' : 'rejected'
-}
-
-function kindOf(value: string | null): EventSummary['type'] {
-  return isKind(value) || value === 'batch' ? value : null
 }
 
 export interface EventRow extends EventTexts {
   seq: number
   source: string
   reason: Reason | null
-  kind: string | null
+  kind: EventSummary['type']
   received_at: number
   timestamp: number
   request_id: number | null
@@ -67,7 +52,7 @@ export function summaryOfRow(
     source: row.source,
     status: statusOf(row.reason),
     reason: row.reason,
-    type: kindOf(row.kind),
+    type: row.kind,
     name: row.name,
     userId: row.userId,
     anonymousId: row.anonymousId,

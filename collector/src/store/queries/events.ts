@@ -4,7 +4,7 @@ import type { Cursor } from '../cursor.ts'
 import { eventCondition } from '../event-condition.ts'
 import { allOf, among, raw, type Sql, sql, type TimeRange, within } from '../sql.ts'
 import { storedMessage } from '../stored-message.ts'
-import { EVENT_ROW_COLUMNS, type EventRow, outcome, summaryOfRow } from '../summary.ts'
+import { EVENT_ROW_COLUMNS, type EventRow, summaryOfRow } from '../summary.ts'
 import type { QueryContext } from './context.ts'
 
 /** Characters of all messages on one page: messages may have 32 KB. */
@@ -115,11 +115,15 @@ function outcomesOf(
   database: QueryContext['database'],
   seqs: readonly number[],
 ): Map<number, DestinationOutcome[]> {
-  const rows = database.all<Parameters<typeof outcome>[0] & { seq: number }>(
-    sql`SELECT seq, destination, state, reason, attempts FROM delivery WHERE ${among('seq', seqs)} ORDER BY seq, destination`,
+  const rows = database.all<Omit<DestinationOutcome, 'reason'> & { seq: number; reason: string | null }>(
+    sql`SELECT seq, destination AS name, state, reason, attempts FROM delivery WHERE ${among('seq', seqs)} ORDER BY seq, destination`,
   )
   const outcomes = new Map<number, DestinationOutcome[]>()
-  for (const row of rows) outcomes.set(row.seq, [...(outcomes.get(row.seq) ?? []), outcome(row)])
+  for (const { seq, reason, ...row } of rows) {
+    const own = outcomes.get(seq) ?? []
+    own.push(reason === null ? row : { ...row, reason })
+    outcomes.set(seq, own)
+  }
   return outcomes
 }
 
