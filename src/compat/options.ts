@@ -18,6 +18,8 @@ export interface AnalyticsNodeOptions extends Omit<AnalyticsSettings, 'writeKey'
   maxQueueSize?: number | undefined
   /** Called with the error of each batch that is lost. With it, `flush()` does not reject. Default: none. */
   errorHandler?: ((error: Error) => unknown) | undefined
+  /** Has no effect, as in `analytics-node`. Set the property `flushed` of the client. */
+  flushed?: boolean | undefined
 }
 
 /** The options of `@rudderstack/rudder-sdk-node` 3. The settings of Trackpost are accepted too. */
@@ -57,6 +59,7 @@ export function toSettings(writeKey: string, given: RudderOptions, isRudder: boo
     maxInternalQueueSize,
     gzip,
     logLevel: _logLevel,
+    flushed: _flushed,
     errorHandler,
     ...rest
   } = given
@@ -71,7 +74,8 @@ export function toSettings(writeKey: string, given: RudderOptions, isRudder: boo
     ...rest,
     writeKey,
     host: dataPlaneUrl || host,
-    // As in both libraries: a `flushAt` below 1 counts as 1, and a `flushInterval` of 0 as the default.
+    // As in both libraries: a `flushAt` below 1 counts as 1, and one that is not a number as the default. A `flushInterval` of
+    // 0 also means the default.
     flushAt: Math.max(Number(flushAt), 1) || 20,
     flushInterval: flushInterval || undefined,
     maxRetries: rest.maxRetries ?? retryCount,
