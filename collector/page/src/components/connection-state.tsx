@@ -1,54 +1,54 @@
 import { clock } from '../lib/format.ts'
-import { type Connection, connection, heardAt, latest, quietSeconds } from '../lib/live.ts'
+import { connection, heardAt, latest, quietSeconds } from '../lib/live.ts'
 import { isPaused } from '../lib/settings.ts'
 import { Icon } from './basics.tsx'
 
+/** The state of the connection in a word, and in a sentence. */
+function stateInWords(): readonly [word: string, sentence: string] {
+  switch (connection.value) {
+    case 'connecting':
+      return ['connecting', 'Waiting for the first message of the collector']
+    case 'live':
+      return isPaused.value
+        ? ['paused', 'Connected; new items are counted, but not shown']
+        : ['live', 'This screen is up to date']
+    case 'unavailable':
+      return ['store unavailable', `The store is unavailable: ${latest.value?.storeUnavailable ?? 'unknown'}`]
+    case 'silent':
+      return [
+        `no data for ${quietSeconds.value} s`,
+        'The collector sends nothing: it may be stopped or very busy',
+      ]
+    case 'lost':
+      return ['no connection', 'No connection to the collector']
+  }
+}
+
 export function ConnectionState() {
-  const state = connection.value
-  const words = {
-    connecting: 'connecting',
-    live: isPaused.value ? 'paused' : 'live',
-    unavailable: 'store unavailable',
-    silent: `no data for ${quietSeconds.value} s`,
-    lost: 'no connection',
-  }
-  const explanations = {
-    connecting: 'Waiting for the first message of the collector',
-    live: isPaused.value ? 'Connected; new items are counted, but not shown' : 'This screen is up to date',
-    unavailable: `This screen may be out of date: the store is unavailable (${latest.value?.storeUnavailable ?? 'unknown'})`,
-    silent: 'The connection is open, but the collector sends nothing: it may be stopped or very busy',
-    lost: 'The collector cannot be reached; the page keeps trying',
-  }
+  const [word, sentence] = stateInWords()
   return (
     <p
       id="connection"
-      class={`connection ${state}${isPaused.value ? ' paused' : ''}`}
-      title={explanations[state]}
+      class={`connection ${connection.value}${isPaused.value ? ' paused' : ''}`}
+      title={sentence}
     >
-      {words[state]}
+      {word}
     </p>
   )
 }
 
-const TROUBLES: Partial<Record<Connection, string>> = {
-  unavailable: 'The store is unavailable',
-  silent: 'The collector sends nothing: it may be stopped or very busy',
-  lost: 'No connection to the collector',
-}
-
 /** Above every screen, as what is below may be old. Has no seconds that pass: a screen reader would announce each of them. */
 export function ConnectionLine() {
-  const trouble = TROUBLES[connection.value]
-  if (trouble === undefined) return null
+  const state = connection.value
+  if (state === 'connecting' || state === 'live') return null
+  const [, sentence] = stateInWords()
   const at = heardAt.value
   return (
     <p class="connection-line" role="status">
       <Icon name="problems" />
       <span>
-        {trouble}.{' '}
-        {at !== undefined && connection.value !== 'unavailable' && (
-          <strong>Last update {clock(at).slice(0, 5)}.</strong>
-        )}{' '}
+        {sentence}.{' '}
+        {at !== undefined && state !== 'unavailable' && <strong>Last update {clock(at).slice(0, 5)}.</strong>}{' '}
         The page keeps trying.
       </span>
     </p>
