@@ -132,8 +132,7 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
   }
 
   /**
-   * The six calls as promises. The event is sent at the end of this turn of the event loop. The promise settles with the
-   * outcome of the event.
+   * The six calls as promises, sent at the end of this turn of the event loop. They settle with the outcome of their event.
    */
   get promises(): TrackerPromises<Events, User, Group> {
     if (this.#promises === undefined) this.#promises = createPromises(this.#core)
@@ -141,26 +140,22 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
   }
 
   /**
-   * The six calls with defaults: fields that a call leaves out are taken from `scope`. The returned object shares the queue and
-   * the connections of this client. Scopes can be nested.
+   * The six calls with defaults for what they leave out, over the queue and the connections of this client. Scopes can be nested.
    *
    * @example
-   * const log = analytics.with({ userId: 'ada', context: { ip: request.ip } })
-   * log.track({ event: 'Signed Up' })
+   * analytics.with({ userId: 'ada', context: { ip: request.ip } }).track({ event: 'Signed Up' })
    */
   with(scope: Scope): ScopedTracker<Events, User, Group> {
     return createScope(this.#core, undefined, scope)
   }
 
   /**
-   * Sends all queued events when this turn is over, without waiting for `flushInterval`. Resolves when every event accepted
-   * before this call has its outcome, including events in flight and inside plugins; at its `timeout`; or when the service is
-   * found to be failing: after `maxRetries` + 1 failed requests in a row, or 10 s with nothing accepted. What has no outcome by
-   * then stays queued and is sent later. Called synchronously in a handler of a plugin, it resolves at once. Calls may overlap.
-   * Never rejects.
+   * Sends all queued events when this turn is over. Resolves when every event accepted before this call has its outcome; at its
+   * `timeout`; or when the service is found to be failing: after `maxRetries` + 1 failed requests in a row, or 10 s with nothing
+   * accepted. What has no outcome by then stays queued and is sent later. Called synchronously in a handler of a plugin, it
+   * resolves at once. Calls may overlap. Never rejects.
    *
-   * @returns Counts of the events that this call waited for: delivered, failed and still pending. Events that already had their
-   * outcome are counted only in `stats`.
+   * @returns Counts of the events that this call waited for.
    * @example
    * const { failed, pending } = await analytics.flush({ timeout: 5_000 })
    */
@@ -171,15 +166,14 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
   }
 
   /**
-   * Accepts no further events, and goes on trying until the timeout, through an outage too. It ends earlier only when every event
-   * has its outcome, or when nothing is in flight and the service has stated a wait beyond the timeout. At the timeout, open requests are aborted. Every remaining event then fails with
-   * `shutdown_timeout`, or stays in the spool with the outcome `deferred`, before the promise resolves. Events that are tracked
-   * after this call fail with `closed`. Waits up to 1 s, within the timeout, for promises that callbacks have returned. A second
-   * call waits for the first. Never rejects.
+   * Accepts no further events, and goes on trying until the timeout, through an outage too; it ends earlier only when every event
+   * has its outcome, or when nothing is in flight and the service has stated a wait beyond the timeout. Then requests are aborted,
+   * and each event that is left fails with `shutdown_timeout`, or stays in the spool with the outcome `deferred`. Later calls fail
+   * with `closed`. Waits up to 1 s for promises that callbacks have returned. A second call waits for the first. Never rejects.
    *
    * @param options The `timeout` in milliseconds (0: no limit; a negative number: no wait; default: 25,000).
-   * @returns As for `flush`; `pending` is always 0, unless it is called synchronously in a handler of a plugin: then it resolves at
-   * once, with what is pending.
+   * @returns As for `flush`, with `pending: 0`. Called synchronously in a handler of a plugin, it resolves at once, with what is
+   * pending.
    * @example
    * process.once('SIGTERM', () => analytics.closeAndFlush({ timeout: 8_000 }))
    */
@@ -188,51 +182,35 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
   }
 
   /**
-   * Waits until the plugins have finished with the events accepted so far, and then until the spool has them on disk. Never
-   * rejects.
+   * Waits until the events accepted so far have left their plugins and are on the disk. Never rejects.
    *
-   * @returns Whether everything accepted before this call would survive the death of the process, and a power cut where fsync is
-   * allowed. `false` without a spool, and while the spool cannot write.
-   * @example
-   * analytics.track({ userId: 'ada', event: 'Order Completed' })
-   * if (await analytics.stored()) response.end('thank you')
+   * @returns Whether they would all survive the death of the process, and a power cut where fsync is allowed. `false` without a
+   * spool, and while the spool cannot write.
    */
   stored(): Promise<boolean> {
     return stored(this.#core)
   }
 
   /**
-   * Checks whether the service can be reached and accepts the credentials. Sends one request without events; with OAuth, it
-   * first requests a token if there is none. Does not affect events, `stats` or retry waits. Never rejects.
-   *
-   * @example
-   * const { authorized, hint } = await analytics.verify()
+   * Checks by one request without events whether the service can be reached and accepts the credentials. Has no effect on
+   * events, `stats` and waits. Never rejects.
    */
   verify(): Promise<Verification> {
     return verify(this.#core, this.#settings.host + this.#settings.path)
   }
 
-  /**
-   * Closes the client at the end of a block, as `closeAndFlush()` does.
-   *
-   * @example
-   * await using analytics = new Analytics({ writeKey })
-   */
+  /** `await using analytics = new Analytics(...)` closes the client at the end of the block, as `closeAndFlush()` does. */
   async [asyncDispose](): Promise<void> {
     await this.closeAndFlush()
   }
 
   /**
    * Loads plugins and appends each to the plugins of its type. A function counts as a `before` plugin that returns the event to
-   * deliver, or `null` to drop the event. A value that is not a valid plugin is reported and left out, and so is a plugin
-   * that does not load within 5 s, unless its `onLoadFailure` is `'drop'`.
+   * deliver, or `null` to drop the event. What is no plugin is reported and left out, and so is a plugin that does not load within
+   * 5 s, unless its `onLoadFailure` is `'drop'`. Resolves when the plugins have loaded and receive events. Never rejects.
    *
-   * @returns Resolves when the plugins have loaded and receive events. Never rejects.
    * @example
-   * await analytics.register({ name: 'release', type: 'enrichment', track: (ctx) => {
-   *   ctx.updateEvent('context.app.version', process.env.RELEASE)
-   *   return ctx
-   * } })
+   * await analytics.register((event) => (event.event === 'Health Checked' ? null : event))
    */
   register(...plugins: (Plugin | PluginFunction)[]): Promise<void> {
     return this.#registry.register(plugins)
@@ -288,10 +266,7 @@ function methodsOf(...classes: readonly { readonly prototype: object }[]): strin
   return [...new Set(names)]
 }
 
-/**
- * Lets methods be detached from their client: `const { track } = analytics`. Each call looks the method up on the class, so
- * that later patches of the class take effect.
- */
+/** Lets methods be detached: `const { track } = analytics`. Each call looks the method up on the class, which may be patched. */
 function bindMethods(client: object, names: readonly string[]): void {
   const methods = Object.getPrototypeOf(client) as Record<string, (...args: unknown[]) => unknown>
   for (const name of names) {

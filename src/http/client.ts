@@ -6,10 +6,7 @@ export interface HTTPClientRequest<Body extends string | Uint8Array = string> {
   method: 'POST'
   /** Names in their usual spelling, for instance `Content-Type`. */
   headers: Record<string, string>
-  /**
-   * The body as text. For a {@link ByteHTTPClient} that takes bytes, the body in UTF-8; with `Content-Encoding: gzip`,
-   * compressed.
-   */
+  /** The body as text. For a {@link ByteHTTPClient}, perhaps as bytes; with `Content-Encoding: gzip`, compressed. */
   body: Body
   /** Time limit for the request and the response together, in milliseconds. */
   httpRequestTimeout: number
@@ -19,10 +16,7 @@ export interface HTTPClientRequest<Body extends string | Uint8Array = string> {
   closesConnection?: boolean
 }
 
-/**
- * The type `AbortSignal` of the runtime, or {@link AbortSignalLike} in a project that has neither the types of the DOM nor
- * those of Node.js.
- */
+/** The type `AbortSignal`, or {@link AbortSignalLike} in a project with neither the types of the DOM nor those of Node.js. */
 export type AbortSignalOf<Global> = Global extends { AbortSignal: { prototype: infer Signal } }
   ? Signal
   : AbortSignalLike
@@ -126,9 +120,7 @@ export interface HTTPFetchRequest {
   method: 'POST'
   /** Names in their usual spelling, for instance `Content-Type`. */
   headers: Record<string, string>
-  /**
-   * The request body. With the setting `compress`, it may be a `Uint8Array` with compressed bytes, which `fetch` also accepts.
-   */
+  /** The body. With the setting `compress`, perhaps a `Uint8Array` with compressed bytes, which `fetch` also accepts. */
   body: string
   /** Redirects are never followed, because the credentials are meant for one host. */
   redirect: 'manual'

@@ -23,9 +23,9 @@ interface Scheme {
 }
 
 /**
- * An HTTP client that uses `node:http` and `node:https`. It has its own connections, which are kept alive for 2 to 4 s; if the process
- * has replaced `globalAgent` (a proxy, a client certificate), it uses that agent. The default client sends in the same way, unless
- * the process has replaced `fetch` or set a dispatcher for it: these do not apply to a `NodeHTTPClient`. Never follows a redirect.
+ * An HTTP client that uses `node:http` and `node:https`, with connections of its own, which are kept alive for 2 to 4 s, or with the
+ * `globalAgent` if the process has replaced that (a proxy, a client certificate). A replaced `fetch` or its dispatcher, which the
+ * default client calls, does not apply. Never follows a redirect.
  *
  * @example
  * import { NodeHTTPClient } from 'trackpost/node'

@@ -114,10 +114,8 @@ export function judge(answer: Answer, { url, redact, sentAtMs }: Circumstances):
 }
 
 /**
- * Makes the error with which events fail. Its message is the status, as in `[503] Service Unavailable`, or the message of the
- * HTTP client's error. For some failures, a hint follows.
- *
- * @param redact Removes credentials: error messages of HTTP clients and response bodies may quote the request.
+ * The error with which events fail. Its message is the status, as in `[503] Service Unavailable`, or that of the HTTP client's
+ * error; for some failures, a hint follows.
  */
 export function toDeliveryError(
   code: FailureCode,
@@ -167,12 +165,8 @@ function explainRedirect(
 
 /** Matches the messages of all versions of OpenSSL for a server that does not speak TLS. */
 const NOT_TLS = /wrong[ _]version[ _]number|packet[ _]length[ _]too[ _]long|http_request/i
-/** Matches an error line of OpenSSL: thread, code, library, function, reason, file. */
-const OPENSSL_LINE = /[0-9A-F]+:error:[0-9A-F]+:([^:]*):[^:]*:([^:]*):\S*/i
-
 function explainCause(message: string, url: string): string {
   if (!url.startsWith('https:') || !NOT_TLS.test(message)) return message
   const { host, port } = new URL(url)
-  const hint = `port ${port || 443} of ${host} does not speak TLS; check the scheme and the port of host`
-  return `${message.replace(OPENSSL_LINE, '$1: $2').trim()}: ${hint}`
+  return `${message}: port ${port || 443} of ${host} does not speak TLS; check the scheme and the port of host`
 }

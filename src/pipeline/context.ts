@@ -27,7 +27,7 @@ export interface FailedDelivery {
   readonly reason: DeliveryError
 }
 
-/** Called when a plugin reports a problem with `ctx.report()`. Never throws. */
+/** Called by `ctx.report()`. Never throws. */
 export type Reporter = (ctx: Context, plugin: string, reason: unknown) => void
 
 /** A context as `JSON.stringify(ctx)` writes it. */
@@ -98,8 +98,8 @@ export class Context {
   }
 
   /**
-   * The event. Fields that the caller left out are filled in, and the timestamp is a `Date`. A plugin may change the event or
-   * assign another event object. Any other value is refused and counts as a failure of the plugin.
+   * The event, with what the caller left out, and the timestamp as a `Date`. A plugin may change it or assign another event
+   * object; any other value counts as a failure of the plugin.
    */
   get event(): ContextEvent {
     if (this.#event === undefined) {
@@ -139,21 +139,17 @@ export class Context {
   }
 
   /**
-   * Sets the value at a dotted path in the event, and creates missing objects on the path. Paths with `__proto__`,
-   * `constructor` or `prototype` are ignored.
-   *
-   * @returns The event.
-   * @example
-   * ctx.updateEvent('context.ip', '0.0.0.0')
+   * Sets the value at a dotted path, such as `context.ip`, and creates missing objects on it. Paths with `__proto__`, `constructor`
+   * or `prototype` are ignored. Returns the event.
    */
   updateEvent(path: string, value: unknown): ContextEvent {
     const { event } = this
-    setAtPath(event, path, value)
+    dset(event, keysOf(path), value)
     return event
   }
 
   /**
-   * Drops the event when called in a `before` plugin: the event fails with the code `plugin`.
+   * In a `before` plugin, drops the event, which fails with the code `plugin`.
    *
    * @param reason A string or an error: becomes part of the error message.
    * @throws ContextCancelation always.
@@ -170,11 +166,8 @@ export class Context {
   }
 
   /**
-   * Reports a problem to `warning` listeners; the event goes on. Without a listener, the first report of each plugin is a
-   * process warning. Also adds a note of level `warn`. A context that was made without a client only adds the note.
-   *
-   * @param plugin The name of the plugin that reports.
-   * @param reason The problem: an error or a string.
+   * Reports a problem, an error or a string, to `warning` listeners, and adds it as a note of level `warn`; the event goes on.
+   * Without a listener, the first report of each plugin is a process warning.
    */
   report(plugin: string, reason: unknown): void {
     const message = describeCause(reason)
@@ -231,9 +224,7 @@ export class Context {
     throw new TypeError(`it set ctx.event to ${refused}, which is not an event`)
   }
 
-  /**
-   * @internal Makes this context the successor of `former`: copies its internal state, and its notes if this context has none.
-   */
+  /** @internal Takes over from `former`: its state, and its notes if this context has none. */
   succeed(former: Context): void {
     this.#reporter = former.#reporter
     this.#logger ??= former.#logger
@@ -250,11 +241,6 @@ export class Context {
 /** Plugins use the same few paths. The cache is limited, because some paths contain ids. */
 const keysByPath = new Map<string, string[]>()
 const MAX_PATHS = 256
-
-/** `dset` ignores paths with `__proto__`, `constructor` or `prototype`. */
-function setAtPath(target: object, path: string, value: unknown): void {
-  dset(target, keysOf(path), value)
-}
 
 function keysOf(path: string): string[] {
   let keys = keysByPath.get(path)

@@ -35,7 +35,7 @@ const MAX_ENTRIES = 1_000
 /** The notes on one event. The first 1,000 notes are kept; later notes are ignored. */
 export class ContextLogger {
   readonly #clock: Clock
-  #logs: LogEntry[] = []
+  readonly #logs: LogEntry[] = []
 
   /** @internal */
   constructor(clock: Clock) {
@@ -52,19 +52,12 @@ export class ContextLogger {
     if (this.#logs.length >= MAX_ENTRIES) return
     this.#logs.push({ level, message, time: new Date(this.#clock.now()), extras })
   }
-
-  /** Writes the notes to the console and clears them. */
-  flush(): void {
-    const logs = this.#logs
-    this.#logs = []
-    for (const { level, message, extras } of logs) console[level](message, extras ?? '')
-  }
 }
 
 /** The measurements on one event. The first 1,000 measurements are kept; later measurements are ignored. */
 export class ContextStats {
   readonly #clock: Clock
-  #metrics: Metric[] = []
+  readonly #metrics: Metric[] = []
 
   /** @internal */
   constructor(clock: Clock) {
@@ -84,13 +77,6 @@ export class ContextStats {
   /** Records the current value of a gauge. */
   gauge(metric: string, value: number, tags: readonly string[] = []): void {
     this.#add({ metric, value, type: 'gauge', tags, timestamp: this.#clock.now() })
-  }
-
-  /** Writes the measurements to the console and clears them. */
-  flush(): void {
-    const metrics = this.#metrics
-    this.#metrics = []
-    for (const { metric, value, tags } of metrics) console.info(metric, value, tags.join())
   }
 
   #add(metric: Metric): void {

@@ -40,48 +40,23 @@ export interface Tracker<Events = AnyEvents, User = UserTraits, Group = GroupTra
    * })
    */
   track<Name extends EventName<Events>>(params: TrackParams<Events, Name, Who>, callback?: Callback): void
-  /**
-   * Records a page view.
-   *
-   * @example
-   * analytics.page({ anonymousId: 'v-17', name: 'Pricing', properties: { url: 'https://shop.example/pricing' } })
-   */
+  /** Records a page view: `analytics.page({ anonymousId: 'v-17', name: 'Pricing' })`. */
   page(params: PageParams<Who>, callback?: Callback): void
-  /**
-   * Records a view of a mobile screen.
-   *
-   * @example
-   * analytics.screen({ userId: 'ada', name: 'Basket' })
-   */
+  /** Records a view of a mobile screen: `analytics.screen({ userId: 'ada', name: 'Basket' })`. */
   screen(params: ScreenParams<Who>, callback?: Callback): void
-  /**
-   * Records that a user belongs to a company or team.
-   *
-   * @example
-   * analytics.group({ userId: 'ada', groupId: 'analytical-engines', traits: { employees: 2 } })
-   */
+  /** Records that a user belongs to a company or team: `analytics.group({ userId: 'ada', groupId: 'engines' })`. */
   group(params: GroupParams<Group, Who>, callback?: Callback): void
-  /**
-   * Records that two identities are one user.
-   *
-   * @example
-   * analytics.alias({ previousId: 'v-17', userId: 'ada' })
-   */
+  /** Records that two identities are one user: `analytics.alias({ previousId: 'v-17', userId: 'ada' })`. */
   alias(params: AliasParams, callback?: Callback): void
 }
 
 /**
  * The six calls as promises. Their events are sent at the end of the turn of the event loop, together in one request, without
  * waiting for `flushAt` or `flushInterval`. A promise resolves to the context when its event is delivered, and rejects with a
- * `DeliveryError` when it is not.
- *
- * Handle rejections: an unhandled rejection ends a Node.js process. Where you do not need the outcome, call
- * `analytics.track(...)` instead.
+ * `DeliveryError` when it is not. An unhandled rejection ends a Node.js process.
  *
  * @example
- * export async function handler(request) {
- *   await analytics.promises.track({ userId: request.userId, event: 'Order Completed' })
- * }
+ * await analytics.promises.track({ userId: 'ada', event: 'Order Completed' })
  */
 export interface TrackerPromises<Events = AnyEvents, User = UserTraits, Group = GroupTraits, Who = Identity> {
   /** Like `identify`, with the outcome of the event. */

@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { ContextCancelation, DeliveryError } from '../../src/errors/errors.ts'
 import { Context, type ContextEvent } from '../../src/pipeline/context.ts'
 import { FakeClock } from '../support/fake-clock.ts'
@@ -112,23 +112,6 @@ describe('the log entries', () => {
     expect(ctx.logger.logs).toBe(ctx.logs())
   })
 
-  test('are written to the console by flush, and then forgotten', () => {
-    const info = vi.spyOn(console, 'info').mockImplementation(() => {})
-    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
-    const ctx = createContext()
-    ctx.log('info', 'adresse trouvée', { ville: 'Łódź' })
-    ctx.log('warn', 'sans code postal')
-
-    ctx.logger.flush()
-    ctx.logger.flush()
-
-    expect(info.mock.calls).toEqual([['adresse trouvée', { ville: 'Łódź' }]])
-    expect(warn.mock.calls).toEqual([['sans code postal', '']])
-    expect(ctx.logs()).toEqual([])
-    info.mockRestore()
-    warn.mockRestore()
-  })
-
   test('are limited to the first 1,000', () => {
     const ctx = createContext()
 
@@ -163,19 +146,6 @@ describe('the metrics', () => {
 
     expect(stats.metrics).toHaveLength(1_000)
     expect(stats.metrics[999]?.value).toBe(1_000)
-  })
-
-  test('are written to the console by flush, and then forgotten', () => {
-    const info = vi.spyOn(console, 'info').mockImplementation(() => {})
-    const { stats } = createContext()
-    stats.gauge('file', 17, ['a', 'b'])
-
-    stats.flush()
-    stats.flush()
-
-    expect(info.mock.calls).toEqual([['file', 17, 'a,b']])
-    expect(stats.metrics).toEqual([])
-    info.mockRestore()
   })
 })
 
