@@ -142,11 +142,13 @@ describe.each(PLACES[TIER])('with %s', (_name, concurrency) => {
     }))
 })
 
-test('five bad events a second, with four requests at once', () =>
-  check('five bad events a second', { rate: 100, seconds: 120, bad: 0.05, p99: 8 }))
+if (TIER !== 'default') {
+  test('five bad events a second, with four requests at once', () =>
+    check('five bad events a second', { rate: 100, seconds: 120, bad: 0.05, p99: 8 }))
 
-test('an outage of an hour costs no event that nobody awaits', () =>
-  check('an outage of an hour', { rate: 5, seconds: 3_800, outages: [[100, 3_700]], p99: 70 }))
+  test('an outage of an hour costs no event that nobody awaits', () =>
+    check('an outage of an hour', { rate: 5, seconds: 3_800, outages: [[100, 3_700]], p99: 70 }))
+}
 
 test('F142: where everything is refused from the start, events end soon and requests are few', () =>
   check('400 for everything', {

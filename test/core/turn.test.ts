@@ -251,7 +251,7 @@ test(`F146: in ${RUNS} random programs, each plugin sees the events of its turn,
 
 test('F146: with a spool, nothing that a redacting plugin removes is ever on the disk', async () => {
   let seen = 0
-  for (let seed = 1; seed <= RUNS / 20; seed++) {
+  for (let seed = 1; seed <= RUNS / 10; seed++) {
     seen += (await runProgram(1_000_000 + seed, temporaryDirectory())).seen
   }
 

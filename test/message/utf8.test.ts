@@ -30,7 +30,7 @@ describe.each([
       fc.property(fc.oneof(anyText, anyUnits), (text) => {
         expect(byteLength(text)).toBe(Buffer.from(text, 'utf8').length)
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     )
   })
 
