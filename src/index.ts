@@ -5,6 +5,7 @@ export type { FlushSummary, Stats } from './core/counts.ts'
 export type { Status } from './core/status.ts'
 export type { RequestInfo, ResponseInfo } from './delivery/facts.ts'
 export {
+  type CancelationReason,
   ContextCancelation,
   DeliveryError,
   FAILURE_CODES,

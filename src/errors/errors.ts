@@ -107,13 +107,19 @@ export class DeliveryError extends TrackpostError {
   }
 }
 
+/** Why an event is dropped: a text, or an object as other SDKs take it. */
+export type CancelationReason =
+  | string
+  | { readonly reason?: string; readonly type?: string; readonly retry?: boolean }
+
 /** Thrown by a `before` plugin to drop the event, which then fails with the code `plugin`. `ctx.cancel()` throws it. */
 export class ContextCancelation extends Error {
   /** Always `ContextCancelation`. */
   override readonly name = 'ContextCancelation'
 
-  /** The message is the reason. @param reason Why the event is dropped. */
-  constructor(reason = 'cancelled', options?: { cause?: unknown }) {
-    super(reason, options)
+  /** @param given Why the event is dropped: the message. With an object, its `reason` counts. */
+  constructor(given: CancelationReason = {}, options?: { cause?: unknown }) {
+    const reason = typeof given === 'string' ? given : given?.reason
+    super(typeof reason === 'string' ? reason : 'cancelled', options)
   }
 }

@@ -209,17 +209,16 @@ function readTimestamp(kind: Kind, value: unknown, nowMs: number): string {
 const YEAR_2000_MS = Date.UTC(2000)
 const TEN_YEARS_MS = 315_576_000_000
 
-/** Numbers are often in another unit, such as seconds. A `Date` and ISO text may be of any year. */
+/** Numbers are often in another unit. A `Date` and ISO text may be of any year. */
 function checkNumber(kind: Kind, value: number, nowMs: number): void {
-  if (!Number.isFinite(value) || (value >= YEAR_2000_MS && value <= nowMs + TEN_YEARS_MS)) return
-  const fault = value < YEAR_2000_MS ? 'before 2000-01-01' : 'more than ten years ahead'
-  throw invalid(
-    kind,
-    'timestamp',
-    'milliseconds since 1970',
-    value,
-    ` that is ${fault}; write a Date for such a time`,
-  )
+  const isNear = (ms: number): boolean => ms >= YEAR_2000_MS && ms <= nowMs + TEN_YEARS_MS
+  if (isNear(value) || !Number.isFinite(value)) return
+  const units = { seconds: value * 1e3, microseconds: value / 1e3, nanoseconds: value / 1e6 }
+  const [unit] = Object.entries(units).find(([, ms]) => isNear(ms)) ?? []
+  const edge = value < YEAR_2000_MS ? 'before 2000-01-01' : 'more than ten years ahead'
+  const fault =
+    unit === undefined ? ` that is ${edge}; write a Date for such a time` : ` that looks like ${unit}`
+  throw invalid(kind, 'timestamp', 'milliseconds since 1970', value, fault)
 }
 
 function invalid(kind: Kind, name: string, expected: string, value: unknown, fault = ''): DeliveryError {

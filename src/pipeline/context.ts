@@ -1,6 +1,6 @@
 import { dset } from 'dset'
 import { describeCause } from '../errors/cause.ts'
-import { ContextCancelation, type DeliveryError } from '../errors/errors.ts'
+import { type CancelationReason, ContextCancelation, type DeliveryError } from '../errors/errors.ts'
 import { describe } from '../message/describe.ts'
 import type { ContextEvent, ContextInput, Kind, Message } from '../message/types.ts'
 import { type Clock, systemClock } from '../runtime/clock.ts'
@@ -151,13 +151,13 @@ export class Context {
   /**
    * In a `before` plugin, drops the event, which fails with the code `plugin`.
    *
-   * @param reason A string or an error: becomes part of the error message.
+   * @param reason A string, an error or `{ reason }`: becomes part of the error message.
    * @throws ContextCancelation always.
    */
-  cancel(reason?: string | Error): never {
+  cancel(reason?: CancelationReason | Error): never {
     if (reason instanceof ContextCancelation) throw reason
     if (reason instanceof Error) throw new ContextCancelation(reason.message, { cause: reason })
-    throw new ContextCancelation(typeof reason === 'string' ? reason : undefined)
+    throw new ContextCancelation(reason)
   }
 
   /** Adds a note to the event. */

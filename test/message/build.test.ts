@@ -343,8 +343,9 @@ describe('a number as a timestamp', () => {
   const nowMs = Date.parse(NOW)
 
   test.each([
-    ['seconds', nowMs / 1e3, ' that is before 2000-01-01; write a Date for such a time'],
-    ['microseconds', nowMs * 1e3, ' that is more than ten years ahead; write a Date for such a time'],
+    ['seconds', nowMs / 1e3, ' that looks like seconds'],
+    ['microseconds', nowMs * 1e3, ' that looks like microseconds'],
+    ['nanoseconds', nowMs * 1e6, ' that looks like nanoseconds'],
     [
       'milliseconds before 2000',
       Date.UTC(2000) - 1,

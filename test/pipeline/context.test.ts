@@ -77,6 +77,7 @@ describe('cancelling', () => {
     ['nothing', undefined, 'cancelled'],
     ['a text', 'données personnelles', 'données personnelles'],
     ['an error', new Error('données personnelles'), 'données personnelles'],
+    ['an object, as for other SDKs', { type: 'consent', reason: 'sans accord' }, 'sans accord'],
     ['another value', 5 as never, 'cancelled'],
   ])('with %s throws a cancelation with that reason', (_label, reason, message) => {
     const ctx = createContext()
