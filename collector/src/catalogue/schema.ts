@@ -1,7 +1,7 @@
 import type { FoundField, JsonType } from './fields.ts'
 
 /** The part of JSON Schema that the catalogue uses. */
-interface JsonSchema {
+export interface JsonSchema {
   type?: JsonType | JsonType[]
   format?: string
   properties?: Record<string, JsonSchema>

@@ -26,7 +26,7 @@ export function differenceOf(kept: Message, { added, changed, removed }: SentDif
   return paths
 }
 
-interface Change {
+export interface Change {
   path: string
   sent: unknown
   kept: unknown
