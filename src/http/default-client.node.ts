@@ -69,11 +69,15 @@ const globals = globalThis as Record<symbol, object | undefined>
 /** The last dispatcher that was looked at and does nothing that `node:http` would not do. */
 let plainDispatcher: object | undefined
 
-/** Bun and Deno have a `fetch` of their own, and `NODE_USE_ENV_PROXY` gives that of Node.js a proxy. */
-const isFetchPreferred = detectRuntime().jsRuntime !== 'node' || usesEnvProxy()
+/**
+ * Bun and Deno have a `fetch` of their own, and `NODE_USE_ENV_PROXY` gives that of Node.js a proxy. Not read when this module is
+ * loaded: in the build, it may run before the module that knows the runtime.
+ */
+let isFetchPreferred: boolean | undefined
 
 function usesFetch(): boolean {
   const { fetch } = globalThis as { fetch?: unknown }
+  isFetchPreferred ??= detectRuntime().jsRuntime !== 'node' || usesEnvProxy()
   if (fetch !== loadedFetch || isFetchPreferred) return typeof fetch === 'function'
   const dispatcher = globals[OLDER]
   if (dispatcher === plainDispatcher) return false
