@@ -148,18 +148,18 @@ if (TIER !== 'default') {
 
   test('an outage of an hour costs no event that nobody awaits', () =>
     check('an outage of an hour', { rate: 5, seconds: 3_800, outages: [[100, 3_700]], p99: 70 }))
+
+  test('F142: where everything is refused from the start, events end soon and requests are few', () =>
+    check('400 for everything', {
+      ...{ rate: 20, seconds: 120, bad: 1, badReply: 400, share: 0 },
+      further({ codes, bad, requests }) {
+        expect(codes).toEqual({ rejected: bad })
+        expect(requests).toBeLessThan(60)
+      },
+    }))
+
+  test('F141: bad events, a rate limit and an outage at once leave nothing behind', () =>
+    check('bad events, a rate limit and an outage at once', {
+      ...{ rate: 20, seconds: 300, bad: 0.005, outages: [[100, 200]], bucket: 20, ...waits, share: 0.5 },
+    }))
 }
-
-test('F142: where everything is refused from the start, events end soon and requests are few', () =>
-  check('400 for everything', {
-    ...{ rate: 20, seconds: 120, bad: 1, badReply: 400, share: 0 },
-    further({ codes, bad, requests }) {
-      expect(codes).toEqual({ rejected: bad })
-      expect(requests).toBeLessThan(60)
-    },
-  }))
-
-test('F141: bad events, a rate limit and an outage at once leave nothing behind', () =>
-  check('bad events, a rate limit and an outage at once', {
-    ...{ rate: 20, seconds: 300, bad: 0.005, outages: [[100, 200]], bucket: 20, ...waits, share: 0.5 },
-  }))
