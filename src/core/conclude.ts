@@ -121,10 +121,11 @@ function failed(core: Core, request: Request, verdict: Verdict): void {
   if (service.successes > before) return blame(core, batch)
   // A part that fails says nothing of the service.
   if (batch.isPart && !isProbe) {
+    shut(core, core.partsGate, verdict.waitMs)
     // A number that was set counts for an event alone, also when nothing else is left that could get through.
     if (batch.items.length === 1 && settings.isMaxRetriesGiven) return blame(core, batch)
     core.parts.push(batch)
-    return shut(core, core.partsGate, verdict.waitMs)
+    return
   }
   held.push(batch)
   // What was sent before the doubt began is no further failure, and cannot confirm the first one.

@@ -47,3 +47,22 @@ test('a number of retries that was set ends an event that is left alone', async 
   const alone = client.requests.filter(({ messageIds }) => messageIds.join() === 'purchase-2')
   expect(alone).toHaveLength(5)
 })
+
+test.each([undefined, 10])('parts make few requests in an outage, maxRetries: %s', async (maxRetries) => {
+  const EVENTS = 64
+  const { analytics, clock, client } = createAnalytics({ maxRetries, flushAt: EVENTS }, [
+    (request) => status(request.batch.length > 1 ? 500 : 200)(request),
+  ])
+  analytics.on('error', () => {})
+  analytics.on('warning', () => {})
+  trackPurchases(analytics, EVENTS)
+  await clock.advance(10)
+  const { delivered } = analytics.stats
+  client.answerWith(status(503))
+  await clock.advance(1)
+  const before = client.requests.length
+  await clock.advance(60_000)
+
+  expect([delivered > 0, analytics.stats.pending > 30]).toEqual([true, true])
+  expect(client.requests.length - before).toBeLessThanOrEqual(20)
+})
