@@ -67,12 +67,12 @@ export function passTurn(core: Core): void {
 /** Whether an event needs plugins is decided here, and nowhere else. */
 function pass(core: Core, item: Item): void {
   const { pipeline } = core
-  if (item.error === undefined && !pipeline.isEmpty && !item.isRecovered && pipeline.concerns(item.kind))
-    return enterPlugins(core, item)
-  const isUnwritten = item.error === undefined && !item.isDisabled && item.stored === undefined
-  const error = isUnwritten ? write(core, item, item.ctx as Context) : item.error
-  if (error !== undefined || item.isDisabled) settle(core, [item], error)
-  else join(core, item)
+  if (item.error !== undefined) return settle(core, [item], item.error)
+  if (!pipeline.isEmpty && !item.isRecovered && pipeline.concerns(item.kind)) return enterPlugins(core, item)
+  if (item.isDisabled) return settle(core, [item], undefined)
+  const error = item.stored === undefined ? write(core, item, item.ctx as Context) : undefined
+  if (error === undefined) join(core, item)
+  else settle(core, [item], error)
 }
 
 /** Inside plugins, a number bounds the events. */
@@ -105,13 +105,16 @@ function leavePlugins(core: Core, item: Item, ctx: Context, failure: DeliveryErr
   const { pipeline, settings, counts, inPlugins } = core
   let error = failure ?? write(core, item, ctx)
   if (error === undefined && counts.bytes > settings.maxQueueBytes) error = fullError(core)
-  const distribute = (): void =>
-    follow(core.pluginWork, pipeline.distribute(item.passage as Passage, ctx), item)
-  if (error === undefined && item.isDisabled) distribute()
-  inPlugins.delete(item)
-  if (error !== undefined || item.isDisabled) return settle(core, [item], error)
-  join(core, item)
-  distribute()
+  const isSent = error === undefined && !item.isDisabled
+  if (isSent) {
+    inPlugins.delete(item)
+    join(core, item)
+  }
+  if (error === undefined) follow(core.pluginWork, pipeline.distribute(item.passage as Passage, ctx), item)
+  if (!isSent) {
+    inPlugins.delete(item)
+    return settle(core, [item], error)
+  }
   // Saves memory: if needed, the context is made again from the stored message.
   if (!ctx.hasNotes && !isContextNeeded(core, item)) item.ctx = undefined
 }
