@@ -165,6 +165,7 @@ function explainRedirect(
 
 /** Matches the messages of all versions of OpenSSL for a server that does not speak TLS. */
 const NOT_TLS = /wrong[ _]version[ _]number|packet[ _]length[ _]too[ _]long|http_request/i
+
 function explainCause(message: string, url: string): string {
   if (!url.startsWith('https:') || !NOT_TLS.test(message)) return message
   const { host, port } = new URL(url)

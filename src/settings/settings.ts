@@ -9,8 +9,7 @@ import type { Signer } from './signer.ts'
  * `SettingsError` for an invalid value, and unknown names cause one warning that lists the settings.
  */
 export interface AnalyticsSettings {
-  /**
-   * The write key of the source: 1 to 1,024 visible ASCII characters without spaces. Required.    */
+  /** The write key of the source: 1 to 1,024 visible ASCII characters without spaces. Required. */
   writeKey: string
   /**
    * Selects the defaults of `host` and `oauthSettings.authServer`. If an event for an EU workspace is sent to the default
