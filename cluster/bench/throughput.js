@@ -9,14 +9,13 @@
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
-import { processorSeconds, startCollectorProcess } from '../../collector/bench/collector-process.js'
-import { percentile, sendLoad } from '../../collector/bench/load.js'
+import { percentile, sendLoad } from './load.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'trackpost-bench-'))
 const { values } = parseArgs({
@@ -32,21 +31,41 @@ const [events, batch, rate, seconds] = [values.events, values.batch, values.rate
 
 const started = []
 function start(program, args) {
-  const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'] })
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] })
   started.push(child)
   let said = ''
   return new Promise((resolve, reject) => {
-    child.stderr.setEncoding('utf8').on('data', (text) => {
+    const read = (text) => {
       said = `${said}${text}`.slice(-10_000)
-      const listens = /listens on (http:\S+)|Server is ready/.exec(said)
+      const listens = /listens on (http:[^\s,]+)|Server is ready/.exec(said)
       if (listens) resolve({ child, url: listens[1] && new URL(listens[1]) })
-    })
+    }
+    for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', read)
     child.once('exit', () => reject(new Error(`${program} has ended: ${said}`)))
     child.once('error', reject)
   })
 }
 
-const bin = fileURLToPath(new URL('../bin/trackpost-cluster.js', import.meta.url))
+async function stop({ child }) {
+  child.removeAllListeners('exit')
+  child.kill('SIGTERM')
+  await once(child, 'exit')
+}
+
+/** CPU time of all threads of a process so far. The clock of /proc ticks 100 times a second. */
+function processorSeconds({ child }) {
+  const [, rest] = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')
+  const fields = rest.split(' ')
+  return (Number(fields[11]) + Number(fields[12])) / 100
+}
+
+const pathOf = (path) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
+const startCollector = () =>
+  start(process.execPath, [
+    pathOf('collector/bin/trackpost-collector.js'),
+    ...['--port', '0', '--store', join(folder, 'events.db')],
+  ])
+const bin = pathOf('cluster/bin/trackpost-cluster.js')
 const log = ['--log', 'nats://127.0.0.1:24222']
 const startFront = () => start(process.execPath, [bin, 'front', ...log, '--port', '0'])
 const startWorker = () => start(process.execPath, [bin, 'work', ...log, '--to', values.to, '--port', '0'])
@@ -64,20 +83,21 @@ const perSecond = (took) => `${Math.round(events / took)} events per second`
 const perEvent = (used) => `${((used / events) * 1e6).toFixed(0)} CPU µs per event`
 
 /** As fast as they are taken. */
-async function sendAll(url, used) {
+async function sendAll(receiver) {
+  const { url } = receiver
   const load = { batch, connections: 8, seconds: 1 }
   await sendLoad(url, { ...load, rate: 10 * batch, seconds: 3 })
-  const before = used()
+  const before = processorSeconds(receiver)
   const { tookSeconds, failed } = await sendLoad(url, { ...load, rate: events })
   if (failed > 0) throw new Error(`${failed} events were not taken`)
-  return { tookSeconds, usedSeconds: used() - before }
+  return { tookSeconds, usedSeconds: processorSeconds(receiver) - before }
 }
 
 try {
   console.log(`${availableParallelism()} cores, load ${loadavg()[0].toFixed(1)} before; batches of ${batch}`)
-  const collector = await startCollectorProcess()
-  const plain = await sendAll(collector.url, collector.processorSeconds)
-  await collector.stop()
+  const collector = await startCollector()
+  const plain = await sendAll(collector)
+  await stop(collector)
   console.log(`collector: ${perSecond(plain.tookSeconds)}, ${perEvent(plain.usedSeconds)}`)
 
   const stream = ['-a', '127.0.0.1', '-p', '24222', '-js', '-sd', join(folder, 'stream')]
@@ -86,12 +106,10 @@ try {
   await ready(first)
   const front = await startFront()
   await ready(front)
-  first.child.removeAllListeners('exit')
-  first.child.kill('SIGTERM')
-  await once(first.child, 'exit')
-  const natsBefore = processorSeconds(nats.child.pid)
-  const fronted = await sendAll(front.url, () => processorSeconds(front.child.pid))
-  const natsUsed = processorSeconds(nats.child.pid) - natsBefore
+  await stop(first)
+  const natsBefore = processorSeconds(nats)
+  const fronted = await sendAll(front)
+  const natsUsed = processorSeconds(nats) - natsBefore
   console.log(
     `front:     ${perSecond(fronted.tookSeconds)}, ${perEvent(fronted.usedSeconds)}, nats-server ${perEvent(natsUsed)}`,
   )
@@ -103,7 +121,7 @@ try {
   while (await behind()) await wait(50)
   console.log(
     `worker:    ${perSecond((performance.now() - startMs) / 1000)} with its start, ` +
-      `${perEvent(processorSeconds(worker.child.pid))}, to ${new URL(values.to).protocol}`,
+      `${perEvent(processorSeconds(worker))}, to ${new URL(values.to).protocol}`,
   )
 
   const lags = []

@@ -1,5 +1,3 @@
-import { once } from 'node:events'
-import { Worker } from 'node:worker_threads'
 import { Connection } from './connection.js'
 import { eventMaker } from './events.js'
 
@@ -18,7 +16,6 @@ export async function sendLoad(url, { rate, batch, connections, seconds }) {
   const free = [...open]
   const waiting = []
   const latencies = []
-  const perConnection = new Map(open.map((one) => [one, 0]))
   let failed = 0
   const total = Math.floor((seconds * rate) / batch)
   const intervalMs = (1000 * batch) / rate
@@ -28,7 +25,6 @@ export async function sendLoad(url, { rate, batch, connections, seconds }) {
       const status = await connection.send(make(batch))
       latencies.push(performance.now() - dueMs)
       if (status !== 200) failed++
-      perConnection.set(connection, perConnection.get(connection) + 1)
       if (waiting.length > 0) send(connection, waiting.shift())
       else free.push(connection)
       if (latencies.length === total) finish()
@@ -49,34 +45,7 @@ export async function sendLoad(url, { rate, batch, connections, seconds }) {
   const tookSeconds = (performance.now() - startMs) / 1000
   for (const one of open) one.close()
   latencies.sort((a, b) => a - b)
-  return {
-    latencies,
-    sent: total * batch,
-    failed: failed * batch,
-    tookSeconds,
-    fewestPerConnection: Math.min(...perConnection.values()),
-  }
-}
-
-/**
- * The work of users during the load: open pages, one user who searches all the time, and one who requests the statistics. In a
- * separate thread, so that the users wait for the collector and not for the load.
- */
-export function company(url, people) {
-  const thread = new Worker(new URL('./people.js', import.meta.url), {
-    workerData: { url: url.href, ...people },
-  })
-  return {
-    /** Discards the latencies so far. */
-    startOver: () => thread.postMessage('start over'),
-    async leave() {
-      const told = once(thread, 'message')
-      thread.postMessage('leave')
-      const [times] = await told
-      for (const list of Object.values(times)) list.sort((a, b) => a - b)
-      return times
-    },
-  }
+  return { latencies, failed: failed * batch, tookSeconds }
 }
 
 export function percentile(sorted, p) {
