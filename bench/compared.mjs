@@ -1,6 +1,6 @@
 // Measures how each client reacts to faults with its default settings, and its installed size. `node bench/compared.mjs` takes
-// two minutes, and writes its two tables into docs/compared.md; with words from the names of scenarios, it only prints these
-// scenarios. Afterwards, run `npm run tables`. It starts itself with `--client NAME SCENARIO URL` for each
+// two minutes, and writes its two tables into docs/compared.md; with `installed`, only that of the sizes; with words from the names of
+// scenarios, it only prints these. Afterwards, run `npm run tables`. It starts itself with `--client NAME SCENARIO URL` for each
 // scenario and client.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -177,7 +177,8 @@ if (process.argv[2] === '--client') {
 } else {
   const names = Object.keys(CLIENTS)
   const asked = process.argv.slice(2)
-  if (asked.length === 0) {
+  const isSizes = asked.length === 0 || asked.includes('installed')
+  if (isSizes) {
     const [sizes, bundles] = [names.map(closureOf), await Promise.all(names.map(bundleSizes))]
     head('installed')
     row('version', names, (name) => manifestOf(name).version)
@@ -189,15 +190,16 @@ if (process.argv[2] === '--client') {
       (manifestOf(name).engines?.node ?? '-').replaceAll('||', 'or'),
     )
   }
-  head('faults')
+  if (!asked.includes('installed')) head('faults')
   for (const [scenario, { cell }] of Object.entries(SCENARIOS)) {
     if (asked.length > 0 && !asked.some((word) => scenario.includes(word))) continue
     row(scenario, await Promise.all(names.map(async (name) => cell(await measure(name, scenario)))))
   }
-  if (asked.length === 0) {
+  if (isSizes) {
     const path = join(ROOT, 'docs/compared.md')
     const place = /(<!-- measured: (\w+) -->\n)[\s\S]*?(\n<!-- end of table -->)/g
-    const written = (_, start, name, end) => `${start}\n${tables[name].join('\n')}\n${end}`
+    const written = (all, start, name, end) =>
+      tables[name] === undefined ? all : `${start}\n${tables[name].join('\n')}\n${end}`
     writeFileSync(path, readFileSync(path, 'utf8').replace(place, written))
   }
 }

@@ -3,7 +3,6 @@
  *
  * node bench/run.mjs [--quick] [--only burst,trackpost,floor] [--other path/to/index.js] [--profiles folder] [--write]
  */
-import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus, loadavg, totalmem } from 'node:os'
 import { resolve } from 'node:path'
@@ -14,6 +13,7 @@ import { scenarioTable, table, targetRows } from './report.mjs'
 import { runOnce, startSink } from './runner.mjs'
 import { scenarios } from './scenarios.mjs'
 
+const PEERS = ['@rudderstack/rudder-sdk-node', '@segment/analytics-node', 'posthog-node']
 const here = (name) => fileURLToPath(new URL(name, import.meta.url))
 
 const { values: options } = parseArgs({
@@ -46,12 +46,6 @@ const environment = options.other ? { BENCH_OTHER_BUILD: pathToFileURL(resolve(o
 const isBuilt = existsSync(here('../dist/index.js'))
 if (!isBuilt)
   console.error('dist/index.js does not exist: trackpost is left out. Build it with `npm run build`.\n')
-
-const { version: ownVersion } = JSON.parse(readFileSync(here('../package.json'), 'utf8'))
-const { devDependencies: peers } = JSON.parse(readFileSync(here('package.json'), 'utf8'))
-// These adapters need no package from npm.
-const isOwn = (adapter) => /^(trackpost|floor|none)/.test(adapter)
-if (adapterNames.some((adapter) => isChosen(adapter) && !isOwn(adapter))) installPeers()
 
 const startMs = Date.now()
 const [loadAtStart] = loadavg()
@@ -138,28 +132,11 @@ async function measureRow(kind, run, row) {
   return runOnce(sink, { ...run, ...row.run, adapter: row.adapter }, { execArgv, environment, script })
 }
 
-/** Runs `npm ci` in this folder if the installed packages do not have the versions of package.json. */
-function installPeers() {
-  const isInstalled = Object.entries(peers).every(([name, version]) => {
-    try {
-      return JSON.parse(readFileSync(here(`node_modules/${name}/package.json`), 'utf8')).version === version
-    } catch {
-      return false
-    }
-  })
-  if (isInstalled) return
-  console.error('installing the other clients (npm ci in bench/)')
-  const { status } = spawnSync('npm', ['ci', '--no-workspaces'], {
-    cwd: here('.'),
-    stdio: 'inherit',
-    shell: true,
-  })
-  if (status !== 0) process.exit(status ?? 1)
-}
-
 function document() {
   const { length: cores, 0: cpu } = cpus()
-  const versions = [['trackpost', ownVersion], ...Object.entries(peers)]
+  const packages = ['', ...PEERS.map((name) => `node_modules/${name}/`)].map((folder) =>
+    JSON.parse(readFileSync(here(`../${folder}package.json`), 'utf8')),
+  )
   return [
     '# Results',
     '',
@@ -169,7 +146,7 @@ function document() {
     `- Machine: ${cpu.model.trim()}, ${cores} cores, ${Math.round(totalmem() / 1024 ** 3)} GB, ${process.platform} ${process.arch}`,
     `- Load of the machine: ${loadAtStart.toFixed(1)} at the start, ${loadavg()[0].toFixed(1)} at the end (on a quiet machine, below 2)`,
     `- Node.js: ${process.versions.node}`,
-    `- Packages: ${versions.map(([name, version]) => `${name} ${version}`).join(', ')}`,
+    `- Packages: ${packages.map(({ name, version }) => `${name} ${version}`).join(', ')}`,
     ...(options.quick ? ['- A quick run: fewer rounds than usual'] : []),
     '',
     '## Targets',

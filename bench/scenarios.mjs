@@ -9,7 +9,7 @@
  */
 
 /** Run in fewer rounds, because no target depends on these clients. */
-const slow = ['rudderstack', 'posthog', 'amplitude', 'customerio']
+const slow = ['rudderstack', 'posthog']
 
 const rows = (...adapters) =>
   adapters.map((adapter) => ({ adapter, label: adapter, isSlow: slow.includes(adapter) }))

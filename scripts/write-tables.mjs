@@ -1,5 +1,5 @@
-// Writes the tables of the documents that repeat what other files say: error codes, local events, limits from the
-// sources, and figures from bench/results.md, which `npm run bench` writes, and from docs/compared.md.
+// Writes the tables of the documents that repeat what other files say: error codes, local events, limits from the sources, sizes from
+// .size-limit.mjs, and figures from bench/results.md, which `npm run bench` writes, and from docs/compared.md.
 // Usage: `npm run tables`. A test fails when a table is out of date.
 //
 // In a document, a table stands between `<!-- table: name -->` and `<!-- end of table -->`.
@@ -7,6 +7,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { transformSync } from 'esbuild'
+import sizes from '../.size-limit.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const read = (path) => readFileSync(join(ROOT, path), 'utf8')
@@ -17,6 +18,12 @@ export const DOCUMENTS = [
   ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`),
 ].filter((path) => path.endsWith('.md'))
 
+/** Rows of docs/compared.md whose figure for the SDK is the limit that `npm run size` checks. */
+const SIZES = {
+  'size in a bundle, minified and gzipped, KB': 'Node.js, loaded at once',
+  'the same with code that is loaded later': 'Node.js, all in one file',
+}
+
 /** The document with its tables, and with the facts below each setting, as they are now. */
 export async function withTables(text) {
   const { SETTINGS } = await importTypeScript('src/settings/schema.ts')
@@ -24,6 +31,10 @@ export async function withTables(text) {
     .replace(/(<!-- table: ([\w-]+) -->\n)[\s\S]*?(\n<!-- end of table -->)/g, (_, start, name, end) => {
       if (TABLES[name] === undefined) throw new Error(`there is no table ${name}`)
       return `${start}\n${TABLES[name]()}\n${end}`
+    })
+    .replace(/^\| ([^|]+) \| [\d.]+ /gm, (all, row) => {
+      const limit = sizes.find(({ name }) => name === SIZES[row])?.limit
+      return limit === undefined ? all : `| ${row} | ${limit.replace(' kB', '')} `
     })
     .replace(/^(### `(\w+)`\n\n)\*\*.+ · .+\*\*$/gm, (all, heading, name) =>
       SETTINGS[name] === undefined ? all : `${heading}**${factsOf(name, SETTINGS[name])}**`,

@@ -16,8 +16,6 @@ export const adapterNames = [
   'segment',
   'rudderstack',
   'posthog',
-  'amplitude',
-  'customerio',
   'none',
   'trackpost-other',
 ]
