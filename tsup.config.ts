@@ -196,6 +196,8 @@ const declarations: Options[] = [
     dts: {
       only: true,
       compilerOptions: { stripInternal: true },
+      // Copied into the declarations, as the standard recommends, so that users need not install it.
+      resolve: ['@standard-schema/spec'],
       // For `await using`, declared as in TypeScript's library and in @types/node. A reference to that library would fail
       // before TypeScript 5.2.
       banner: [

@@ -1,11 +1,5 @@
 export { type RedactOptions, redact } from './plugins/redact.ts'
 export { type SampleOptions, sample } from './plugins/sample.ts'
-export type {
-  StandardSchema,
-  StandardSchemaIssue,
-  StandardSchemaProps,
-  StandardSchemaResult,
-} from './plugins/standard-schema.ts'
 export {
   type InferEvents,
   type PlanSchemas,

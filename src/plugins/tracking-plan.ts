@@ -1,12 +1,12 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { Context } from '../pipeline/context.ts'
 import type { Plugin } from '../pipeline/plugin.ts'
 import { requireChoice, requireOptions } from './options.ts'
-import type { StandardSchema } from './standard-schema.ts'
 import { type Verdict, validate } from './validation.ts'
 import { listViolations, PlanViolationError } from './violations.ts'
 
 /** The schema of the properties for each event name of a plan. The output of a schema is an object or `undefined`. */
-export type PlanSchemas = Readonly<Record<string, StandardSchema<unknown, object | undefined>>>
+export type PlanSchemas = Readonly<Record<string, StandardSchemaV1<unknown, object | undefined>>>
 
 /** Options of {@link trackingPlan}. */
 export interface TrackingPlanOptions {
@@ -62,7 +62,7 @@ export function trackingPlan<Schemas extends PlanSchemas>(
   const name = 'tracking-plan'
   requireChoice('trackingPlan', 'onViolation', onViolation, CHOICES.onViolation)
   requireChoice('trackingPlan', 'unknownEvents', unknownEvents, CHOICES.unknownEvents)
-  const byEvent = new Map<string, StandardSchema>(Object.entries(schemas))
+  const byEvent = new Map<string, StandardSchemaV1>(Object.entries(schemas))
 
   const judge = (ctx: Context, event: string, verdict: Verdict): void => {
     if (verdict.state === 'valid') {
