@@ -11,7 +11,7 @@ import Default, { Analytics, Context, FetchHTTPClient, FAILURE_CODES } from 'tra
 import type { AnalyticsSettings, FlushSummary, HTTPClient, Message, Plugin, Stats } from 'trackpost'
 import Compat, { Analytics as CompatAnalytics } from 'trackpost/compat'
 import { NodeHTTPClient } from 'trackpost/node'
-import { type InferEvents, type StandardSchema, redact, trackingPlan } from 'trackpost/plugins'
+import { type InferEvents, type PlanSchemas, redact, trackingPlan } from 'trackpost/plugins'
 import { createTestClient, type TestClient } from 'trackpost/testing'
 
 const httpClient: HTTPClient = {
@@ -26,15 +26,15 @@ export const compat: CompatAnalytics = new Compat('k')
 export const clients: HTTPClient[] = [new FetchHTTPClient(), new NodeHTTPClient()]
 const plugin: Plugin = { name: 'p', type: 'before', isLoaded: () => true, load: () => {}, track: (ctx) => ctx }
 analytics.track({ userId: 'u', event: 'e', properties: { a: [1] } }, (error, ctx) => [error?.code, ctx?.id])
-declare const schema: StandardSchema<{ total: number }, { total: string }>
+declare const schema: PlanSchemas[string] & { '~standard': { types?: { input: { total: number }; output: object } } }
 const plan = trackingPlan({ Bought: schema })
 export const planned: Analytics<InferEvents<typeof plan>> = new Analytics(settings)
 void planned.register(plan, redact({ keys: ['a', /b/] }))
 planned.track({ userId: 'u', event: 'Bought', properties: { total: 1 } })
 export const client: TestClient<{ Bought: { total: number } }> = createTestClient({ flushAt: 2 })
 export const totals: number[] = client.find({ event: 'Bought', userId: 'u' }).map(({ properties }) => properties.total)
-export const flushes: Promise<void[]> = Promise.all([analytics.flush(), analytics.closeAndFlush()])
-export const stop: () => Promise<void> = () => analytics.closeAndFlush({ timeout: 1 })
+export const flushes: Promise<FlushSummary[]> = Promise.all([analytics.flush(), analytics.closeAndFlush()])
+export const stop: () => Promise<FlushSummary> = () => analytics.closeAndFlush({ timeout: 1 })
 export const failed: Promise<number> = analytics.flush().then((summary) => summary.failed)
 analytics.emit('error', { code: 'mine', reason: 'a text' })
 export const ctx: Context = new Context({ type: 'track', event: 'e', userId: 'u', properties: {} })
@@ -44,8 +44,6 @@ analytics.on('call_after_close', (message: Message) => message.event)
 export async function main(): Promise<Stats> {
   await analytics.register(plugin)
   const summary: FlushSummary = await analytics.flush({ timeout: 1 })
-  const stopped: Promise<void> = analytics.closeAndFlush()
-  await stopped
   const { pending }: { pending: number } = await analytics.closeAndFlush()
   return summary.failed + pending > FAILURE_CODES.length || !(plugin instanceof Context) ? analytics.stats : analytics.stats
 }
