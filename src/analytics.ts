@@ -8,7 +8,6 @@ import { type FlushSummary, type Stats, statsOf } from './core/counts.ts'
 import { createCore, type Seams } from './core/create.ts'
 import { flush, limitOf, stored } from './core/flush.ts'
 import { type Status, statusOf } from './core/status.ts'
-import { endOfTurn } from './core/turn.ts'
 import { describeCause } from './errors/cause.ts'
 import { fromCaller } from './errors/guard.ts'
 import { Emitter, emit, type Listeners } from './events/emitter.ts'
@@ -75,10 +74,7 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
       throw fromCaller(error, new.target)
     }
     this.#settings = resolved
-    const core = this.#core
-    this.#registry = new Registry(core.pipeline, core.observer, this as Emitter<AnalyticsEvents>, (name) =>
-      core.pipeline.deregister(name, endOfTurn(core)),
-    )
+    this.#registry = new Registry(this.#core)
     methodNames ??= methodsOf(Analytics, Emitter)
     bindMethods(this, methodNames)
     // Emitted later, so that the code that makes the client can add listeners first.

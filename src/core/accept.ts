@@ -129,7 +129,7 @@ function take(
     if (!pipeline.isEmpty && pipeline.concerns(kind)) {
       // A copy, because plugins may change it but must not change the caller's objects.
       const copy = copyToContextEvent(message, Math.max(settings.maxMessageBytes, MIN_COPY_BYTES))
-      return { message, error: undefined, json: '', ctx: new Context(copy, '', clock), isDisabled }
+      return { message, error: undefined, json: '', ctx: new Context(copy), isDisabled }
     }
     // Nobody will see an event that finds no room and that nobody follows, so it need not be written.
     if (core.counts.pending >= settings.maxQueueSize && !isHeard(core, callback)) {
@@ -140,7 +140,7 @@ function take(
   } catch (thrown) {
     const error = toMessageError(thrown)
     const isReadable = message !== undefined && error.code !== 'unserializable'
-    const ctx = isReadable ? new Context(toContextEvent(message as Message), '', clock) : undefined
+    const ctx = isReadable ? new Context(toContextEvent(message as Message)) : undefined
     return { message, error, json: '', ctx, isDisabled: false }
   }
 }
@@ -165,7 +165,7 @@ function unsentContext(
   json: string,
 ): Context | undefined {
   const isNeeded = error === undefined || isHeard(core, callback)
-  return isNeeded ? new Context(undefined, json, core.clock) : undefined
+  return isNeeded ? new Context(undefined, json) : undefined
 }
 
 function closedError(): DeliveryError {

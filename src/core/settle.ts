@@ -65,7 +65,7 @@ function tell(core: Core, item: Item, error: DeliveryError | undefined): void {
 /** The context of an event: the one that plugins have had, or one of its message. `undefined` if the call was too malformed. */
 export function contextOf(core: Core, { ctx, stored }: Item): Context | undefined {
   if (ctx !== undefined || stored === undefined) return ctx
-  return new Context(undefined, core.store.read(stored), core.clock)
+  return new Context(undefined, core.store.read(stored))
 }
 
 /** Frees the room of a message. */

@@ -3,7 +3,6 @@ import { describeCause } from '../errors/cause.ts'
 import { type CancelationReason, ContextCancelation, type DeliveryError } from '../errors/errors.ts'
 import { describe } from '../message/describe.ts'
 import type { ContextEvent, ContextInput, Kind, Message } from '../message/types.ts'
-import { type Clock, systemClock } from '../runtime/clock.ts'
 import { ContextLogger, ContextStats, type LogEntry, type LogLevel, type Metric } from './notes.ts'
 
 export type { ContextEvent, ContextInput } from '../message/types.ts'
@@ -67,8 +66,6 @@ export class Context {
   /** The type of an invalid value that a plugin has assigned to `event`. */
   #refused: string | undefined
   #reporter: Reporter | undefined
-  #destinations: Promise<unknown> | undefined
-  readonly #clock: Clock
 
   /**
    * Makes a context without a client, for tests of plugins.
@@ -77,11 +74,10 @@ export class Context {
    */
   constructor(event: ContextInput)
   /** @internal Makes a context from an event, or from its JSON, which is parsed when the event is first read. */
-  constructor(event: ContextEvent | undefined, json?: string, clock?: Clock)
-  constructor(event: ContextInput | undefined, json = '', clock: Clock = systemClock) {
+  constructor(event: ContextEvent | undefined, json?: string)
+  constructor(event: ContextInput | undefined, json = '') {
     this.#event = event as ContextEvent | undefined
     this.#json = json
-    this.#clock = clock
   }
 
   /** @internal Makes the context of a call whose arguments could not be read. */
@@ -128,13 +124,13 @@ export class Context {
 
   /** The notes that plugins leave with the event; see also `log` and `logs`. */
   get logger(): ContextLogger {
-    this.#logger ??= new ContextLogger(this.#clock)
+    this.#logger ??= new ContextLogger()
     return this.#logger
   }
 
   /** The measurements that plugins leave with the event. */
   get stats(): ContextStats {
-    this.#stats ??= new ContextStats(this.#clock)
+    this.#stats ??= new ContextStats()
     return this.#stats
   }
 
@@ -144,7 +140,7 @@ export class Context {
    */
   updateEvent(path: string, value: unknown): ContextEvent {
     const { event } = this
-    dset(event, keysOf(path), value)
+    dset(event, path, value)
     return event
   }
 
@@ -196,16 +192,6 @@ export class Context {
     return { id: this.id, event: this.event, attempts: this.#attempts, logs: this.logs(), metrics }
   }
 
-  /** @internal Settles when the destination plugins have handled the event; `undefined` when none is running. */
-  get destinations(): Promise<unknown> | undefined {
-    return this.#destinations
-  }
-
-  /** @internal */
-  set destinations(destinations: Promise<unknown> | undefined) {
-    this.#destinations = destinations
-  }
-
   /** @internal */
   set reporter(reporter: Reporter) {
     this.#reporter = reporter
@@ -236,17 +222,4 @@ export class Context {
     this.#failure = failure
     this.#attempts = attempts
   }
-}
-
-/** Plugins use the same few paths. The cache is limited, because some paths contain ids. */
-const keysByPath = new Map<string, string[]>()
-const MAX_PATHS = 256
-
-function keysOf(path: string): string[] {
-  let keys = keysByPath.get(path)
-  if (keys === undefined) {
-    keys = path.split('.')
-    if (keysByPath.size < MAX_PATHS) keysByPath.set(path, keys)
-  }
-  return keys
 }

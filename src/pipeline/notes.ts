@@ -1,5 +1,3 @@
-import type { Clock } from '../runtime/clock.ts'
-
 /** How serious a note is. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
@@ -34,13 +32,7 @@ const MAX_ENTRIES = 1_000
 
 /** The notes on one event. The first 1,000 notes are kept; later notes are ignored. */
 export class ContextLogger {
-  readonly #clock: Clock
   readonly #logs: LogEntry[] = []
-
-  /** @internal */
-  constructor(clock: Clock) {
-    this.#clock = clock
-  }
 
   /** The notes, oldest first. */
   get logs(): readonly LogEntry[] {
@@ -50,19 +42,13 @@ export class ContextLogger {
   /** Keeps a note. */
   log(level: LogLevel, message: string, extras?: Record<string, unknown>): void {
     if (this.#logs.length >= MAX_ENTRIES) return
-    this.#logs.push({ level, message, time: new Date(this.#clock.now()), extras })
+    this.#logs.push({ level, message, time: new Date(), extras })
   }
 }
 
 /** The measurements on one event. The first 1,000 measurements are kept; later measurements are ignored. */
 export class ContextStats {
-  readonly #clock: Clock
   readonly #metrics: Metric[] = []
-
-  /** @internal */
-  constructor(clock: Clock) {
-    this.#clock = clock
-  }
 
   /** The measurements, oldest first. */
   get metrics(): readonly Metric[] {
@@ -71,12 +57,12 @@ export class ContextStats {
 
   /** Adds `by` (default 1) to a counter. */
   increment(metric: string, by = 1, tags: readonly string[] = []): void {
-    this.#add({ metric, value: by, type: 'counter', tags, timestamp: this.#clock.now() })
+    this.#add({ metric, value: by, type: 'counter', tags, timestamp: Date.now() })
   }
 
   /** Records the current value of a gauge. */
   gauge(metric: string, value: number, tags: readonly string[] = []): void {
-    this.#add({ metric, value, type: 'gauge', tags, timestamp: this.#clock.now() })
+    this.#add({ metric, value, type: 'gauge', tags, timestamp: Date.now() })
   }
 
   #add(metric: Metric): void {

@@ -29,6 +29,8 @@ export interface Passage {
   readonly stages: Stages
   ctx: Context
   readonly done: Done
+  /** Settles when the destination plugins have handled the event; `undefined` when none is running. */
+  destinations: Promise<unknown> | undefined
   /** Whether its event was abandoned. */
   isOver: boolean
 }
@@ -97,7 +99,14 @@ export class Pipeline {
   /** The plugins that an event passes are settled here. */
   enter(event: Passenger, ctx: Context, done: Done): Passage {
     ctx.reporter = this.#reporter
-    const passage = { event, stages: this.#stages[event.kind], ctx, done, isOver: false }
+    const passage = {
+      event,
+      stages: this.#stages[event.kind],
+      ctx,
+      done,
+      destinations: undefined,
+      isOver: false,
+    }
     for (const one of passage.stages.front) one.inside++
     this.#inside.add(passage)
     return passage
@@ -124,24 +133,21 @@ export class Pipeline {
   }
 
   /** Passes the finished event to the destination plugins that its `integrations` do not turn off. */
-  distribute({ event, stages }: Passage, ctx: Context): Promise<unknown> | undefined {
-    const { destinations } = stages
-    if (destinations.length === 0) return undefined
-    const chosen = destinations.filter((one) => isChosen(one, ctx))
-    const work = all(chosen.map((one) => this.#callAside(one, event, ctx)))
-    ctx.destinations = work
-    return work
+  distribute(passage: Passage, ctx: Context): Promise<unknown> | undefined {
+    const chosen = passage.stages.destinations.filter((one) => isChosen(one, ctx))
+    passage.destinations = all(chosen.map((one) => this.#callAside(one, passage.event, ctx)))
+    return passage.destinations
   }
 
   /**
    * Waits for the destination plugins of the event, then runs the `after` plugins, then the `utility` plugins. Each plugin runs
    * in the asynchronous context of its registration.
    */
-  conclude({ event, stages }: Passage, ctx: Context): Promise<unknown> | undefined {
+  conclude({ event, stages, destinations }: Passage, ctx: Context): Promise<unknown> | undefined {
     const { after, utilities } = stages
     const call = (one: Registration): Promise<unknown> | undefined =>
       one.asyncContext.runInAsyncScope(() => this.#callAside(one, event, ctx))
-    let work = ctx.destinations
+    let work = destinations
     for (const stage of [after, utilities]) {
       if (stage.length === 0) continue
       work = work === undefined ? all(stage.map(call)) : work.then(() => all(stage.map(call)))
