@@ -11,7 +11,6 @@ import { extract } from './waiting.ts'
 export function abandon(core: Core, upTo: number, message: string): void {
   const { inPlugins, inFlight, pipeline, journal } = core
   const isLeft = ({ seq }: Item): boolean => seq <= upTo
-  const error = errorInTrouble(core, 'shutdown_timeout', message)
   // All are taken out before the first outcome is told: a callback may flush, or track again.
   const items = [...inPlugins].filter(isLeft)
   for (const item of items) inPlugins.delete(item)
@@ -27,17 +26,13 @@ export function abandon(core: Core, upTo: number, message: string): void {
   }
   // The journal looks whether its files are still there.
   journal?.append([])
-  const isKept = ({ record }: Item): boolean => record?.isKept === true
-  settle(
-    core,
-    items.filter(isKept),
-    new DeliveryError('deferred', 'the client was closed; the event is in the spool'),
-  )
-  settle(
-    core,
-    items.filter((item) => !isKept(item)),
-    error,
-  )
+  const kept = items.filter(({ record }) => record?.isKept === true)
+  const lost = items.filter(({ record }) => record?.isKept !== true)
+  // Errors are made only where they are told, because their stack traces are costly.
+  const error = lost.length === 0 ? undefined : errorInTrouble(core, 'shutdown_timeout', message)
+  if (kept.length > 0)
+    settle(core, kept, new DeliveryError('deferred', 'the client was closed; the event is in the spool'))
+  settle(core, lost, error)
   for (const one of core.leaving) {
     if (![...one.items].some((item) => inPlugins.has(item))) {
       core.leaving.delete(one)

@@ -12,15 +12,21 @@ export function isSecretHeader(name: string): boolean {
  * percent-encoded. If a text was cut in the middle of a secret, at most 7 characters of the secret stay.
  */
 export function redactor(secrets: readonly string[]): (text: string) => string {
-  const forms = new Set(
-    secrets
-      .filter((secret) => secret !== '')
-      .flatMap((secret) => [secret, secret.trim().replace(/\s*[\r\n]+\s*/g, ' ')])
-      .flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)]),
-  )
-  // The longest comes first, because a secret may be a part of another secret.
-  const replacements = [...forms].sort((one, other) => other.length - one.length).map(toReplacement)
-  return (text) => replacements.reduce((clean, replace) => replace(clean), text)
+  // Made when it is first used: most processes never have to tell anything.
+  let replacements: ((text: string) => string)[] | undefined
+  return (text) => {
+    replacements ??= formsOf(secrets).map(toReplacement)
+    return replacements.reduce((clean, replace) => replace(clean), text)
+  }
+}
+
+/** The longest comes first, because a secret may be a part of another secret. */
+function formsOf(secrets: readonly string[]): string[] {
+  const forms = secrets
+    .filter((secret) => secret !== '')
+    .flatMap((secret) => [secret, secret.trim().replace(/\s*[\r\n]+\s*/g, ' ')])
+    .flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)])
+  return [...new Set(forms)].sort((one, other) => other.length - one.length)
 }
 
 function toReplacement(secret: string): (text: string) => string {

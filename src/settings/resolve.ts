@@ -178,31 +178,28 @@ function readOAuth(value: unknown, authServer: string): ResolvedOAuthSettings | 
   return Object.freeze(resolved)
 }
 
-/** RFC 1918, 3927, 4193, 4291, 6761, 6762. */
-const LOCAL_HOST =
-  /^(?:(?:127|10)\.[\d.]+|192\.168\.[\d.]+|172\.(?:1[6-9]|2\d|3[01])\.[\d.]+|169\.254\.[\d.]+|\[(?:::1|f[cd].*|fe[89ab].*)\]|(?:.+\.)?(?:localhost|local|internal|lan)|[^.[]+)\.?$/
-
 const LOOPBACK = /^(?:127\.\d+\.\d+\.\d+|\[::1\]|(?:.+\.)?localhost)$/
+
+/** RFC 1918, 3927, 4193, 4291, 6761, 6762. */
+const PRIVATE =
+  /^(?:10\.[\d.]+|192\.168\.[\d.]+|172\.(?:1[6-9]|2\d|3[01])\.[\d.]+|169\.254\.[\d.]+|\[f(?:[cd].*|e[89ab].*)\]|(?:.+\.)?(?:localhost|local|internal|lan)|[^.[]+)\.?$/
 
 function doubtsAbout(settings: ResolvedSettings): [code: string, message: string][] {
   const { host, maxQueueSize, flushAt, oauthSettings: oauth } = settings
-  const { protocol, hostname } = new URL(host)
   const doubts: [string, string][] = []
   if (maxQueueSize < flushAt) {
     const settings = `maxQueueSize (${maxQueueSize}) is less than flushAt (${flushAt})`
     doubts.push(['contradiction', `${settings}: the queue is full before there are enough events to be sent`])
   }
-  // Anyone who reads a token can use it, in a private network too (RFC 6750, section 5.3).
-  const tokenUrls = oauth === undefined ? {} : { host, 'oauthSettings.authServer': oauth.authServer }
-  for (const [name, url] of Object.entries(tokenUrls)) {
+  const urls = { host, ...(oauth !== undefined && { 'oauthSettings.authServer': oauth.authServer }) }
+  const what = oauth === undefined ? 'the write key and all events' : 'tokens'
+  for (const [name, url] of Object.entries(urls)) {
     const { protocol, hostname } = new URL(url)
     if (protocol === 'https:' || LOOPBACK.test(hostname)) continue
-    const risk = `tokens for ${hostname} are sent over plain http, where others can read them`
-    doubts.push(['insecure', `${name}: ${risk}`])
-  }
-  if (protocol === 'http:' && !LOCAL_HOST.test(hostname) && oauth === undefined) {
-    const risk = `the write key and all events for ${hostname} are sent over plain http, where others can read them`
-    doubts.push(['insecure', `host: ${risk}; write 'https://...'`])
+    // Anyone who reads a token can use it, in a private network too (RFC 6750, section 5.3).
+    if (oauth === undefined && PRIVATE.test(hostname)) continue
+    const risk = `${what} for ${hostname} are sent over plain http, where others can read them`
+    doubts.push(['insecure', `${name}: ${risk}; write 'https://...'`])
   }
   return doubts
 }
