@@ -9,7 +9,7 @@ import type { HTTPClient, OwnHTTPClient } from '../http/client.ts'
 import { defaultClient } from '../http/default-client.node.ts'
 import { FetchHTTPClient } from '../http/fetch-client.ts'
 import { isSecretHeader, redactor } from '../http/redact.ts'
-import { type MessageStore, SlabStore } from '../message/store.ts'
+import { MessageStore } from '../message/store.ts'
 import { Pipeline } from '../pipeline/pipeline.ts'
 import type { PluginHost } from '../pipeline/plugin.ts'
 import { type Clock, SteadyClock, soon } from '../runtime/clock.ts'
@@ -71,7 +71,7 @@ export function createCore(
   const http = given ?? (own as OwnHTTPClient)
   // Made before the journal is opened: this throws if the key is unreadable, and the journal would stay open.
   const credentials = createAuthorization(settings, http, USER_AGENT, clock, shared?.tokens)
-  const store = seams.store ?? new SlabStore()
+  const store = seams.store ?? new MessageStore()
   const envelope = new Envelope(settings.writeKey, store)
   const service =
     shared?.service ?? createService(settings.maxRequestEvents, settings.maxBodyBytes - envelope.bytes)

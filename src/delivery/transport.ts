@@ -13,9 +13,10 @@ import { isSecretHeader, redactor } from '../http/redact.ts'
 import { DELIVERED, judge, toDeliveryError, type Verdict, wordOf } from '../http/verdict.ts'
 import { isHtml } from '../http/waits.ts'
 import { isoTime } from '../message/build.ts'
+import type { Holder } from '../message/store.ts'
 import { read } from '../message/utf8.ts'
 import { type Clock, soon } from '../runtime/clock.ts'
-import type { Envelope, Enveloped } from './envelope.ts'
+import type { Envelope } from './envelope.ts'
 import {
   infoOf,
   type RequestFacts,
@@ -44,7 +45,7 @@ export interface TransportOptions {
 }
 
 /** An event, as a request needs it. */
-export interface Sendable extends Enveloped {
+export interface Sendable extends Holder {
   attempts: number
 }
 

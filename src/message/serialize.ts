@@ -6,10 +6,10 @@ import { byteLength, MAX_BYTES_PER_UNIT } from './utf8.ts'
  * What `JSON.stringify` cannot write is copied with {@link snapshot} first, so that the event is not lost. Lone surrogates, which UTF-8
  * cannot contain, become U+FFFD.
  *
- * @param maxBytes Default: 32,768 if it needs a snapshot, otherwise no limit.
+ * @param maxBytes In UTF-8.
  * @throws DeliveryError with the code `unserializable` or `too_large`.
  */
-export function serialize(message: object, maxBytes?: number): string {
+export function serialize(message: object, maxBytes = 32_768): string {
   let json: string | undefined
   try {
     json = JSON.stringify(message)
@@ -19,8 +19,11 @@ export function serialize(message: object, maxBytes?: number): string {
   // A plugin has given the event a `toJSON` that returns nothing.
   if (json === undefined) throw new DeliveryError('unserializable', 'the message has no JSON')
   if (json.includes('\\ud')) json = json.replace(ESCAPE, toReplacement)
-  if (maxBytes !== undefined) requireSize(json, maxBytes)
-  return json
+  // The exact length is only needed near the limit.
+  if (json.length * MAX_BYTES_PER_UNIT <= maxBytes) return json
+  const bytes = byteLength(json)
+  if (bytes <= maxBytes) return json
+  throw new DeliveryError('too_large', `the message has ${bytes} bytes; the limit is ${maxBytes}`)
 }
 
 function toReplacement(sequence: string, code: string): string {
@@ -30,14 +33,7 @@ function toReplacement(sequence: string, code: string): string {
 /** An escape in JSON. `JSON.stringify` writes only lone surrogates as `\ud800` to `\udfff`. */
 const ESCAPE = /\\(ud[89a-f]..|.)/g
 
-function requireSize(json: string, maxBytes: number): void {
-  if (json.length * MAX_BYTES_PER_UNIT <= maxBytes) return
-  const bytes = byteLength(json)
-  if (bytes <= maxBytes) return
-  throw new DeliveryError('too_large', `the message has ${bytes} bytes; the limit is ${maxBytes}`)
-}
-
-function serializeTolerantly(message: object, maxBytes: number | undefined): string {
+function serializeTolerantly(message: object, maxBytes: number): string {
   try {
     return JSON.stringify(snapshot(message, maxBytes))
   } catch (error) {

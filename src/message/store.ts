@@ -10,25 +10,6 @@ export interface Holder {
   stored: StoredMessage | undefined
 }
 
-export interface MessageStore {
-  put(json: string): StoredMessage
-  /** The bytes of a message, without a copy; valid until the next call of this store. */
-  view(message: StoredMessage): Uint8Array
-  /** The JSON of a message; empty once the message is released. */
-  read(message: StoredMessage): string
-  /** With commas between them. `target` must have room for `totalBytes(holders)` bytes from `at` on. */
-  copy(holders: readonly Holder[], target: Uint8Array, at: number): void
-  /** Frees the memory of a message. A second call does nothing. */
-  release(message: StoredMessage): void
-}
-
-/** Bytes of the messages, including the commas between them. */
-export function totalBytes(holders: readonly Holder[]): number {
-  let total = -1
-  for (const { stored } of holders) total += (stored?.bytes ?? 0) + 1
-  return Math.max(0, total)
-}
-
 /** Room for a hundred messages of the usual size, or for the largest message that the API accepts. */
 const SLAB_BYTES = 65_536
 /** Enough for a client that sends only a few events. */
@@ -68,7 +49,7 @@ interface Place extends StoredMessage {
  *
  * @see docs/spec.md, section 5
  */
-export class SlabStore implements MessageStore {
+export class MessageStore {
   #current = new Slab(FIRST_SLAB_BYTES)
   readonly #slabs = new Set<Slab>([this.#current])
   readonly #spare: Slab[] = []
@@ -91,18 +72,25 @@ export class SlabStore implements MessageStore {
     return place
   }
 
+  /** The JSON of a message; empty once the message is released. */
   read(message: StoredMessage): string {
     const { slab, start, bytes } = message as Place
     return slab === undefined ? '' : read(slab.bytes.subarray(start, start + bytes))
   }
 
+  /** The bytes of a message, without a copy; valid until the next call of this store. */
   view(message: StoredMessage): Uint8Array {
     const { slab, start, bytes } = message as Place
     return (slab as Slab).bytes.subarray(start, start + bytes)
   }
 
-  copy(holders: readonly Holder[], target: Uint8Array, at: number): void {
-    let end = at
+  /** One or more messages with commas between them, after `head` and before `tail`, in new memory. */
+  join(holders: readonly Holder[], head: string, tail: string): Uint8Array {
+    // The last message has no comma after it.
+    let bytes = byteLength(head) + byteLength(tail) - 1
+    for (const { stored } of holders) bytes += (stored as Place).bytes + 1
+    const joined = allocate(bytes)
+    let end = joined.write(head, 0)
     for (let index = 0; index < holders.length; ) {
       const { slab, start } = (holders[index] as Holder).stored as Place
       let stop = start
@@ -111,14 +99,15 @@ export class SlabStore implements MessageStore {
         next = holders[index]?.stored as Place | undefined
         if (next?.slab !== slab || next?.start !== stop) break
       }
-      // The last message has no comma after it.
-      const run = slab?.bytes.subarray(start, index === holders.length ? stop - 1 : stop)
-      if (run === undefined) continue
-      target.set(run, end)
+      const run = (slab as Slab).bytes.subarray(start, index === holders.length ? stop - 1 : stop)
+      joined.set(run, end)
       end += run.length
     }
+    joined.write(tail, end)
+    return joined
   }
 
+  /** Frees the memory of a message. A second call does nothing. */
   release(message: StoredMessage): void {
     const place = message as Place
     const { slab } = place

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Envelope } from '../../src/delivery/envelope.ts'
-import { SlabStore, totalBytes } from '../../src/message/store.ts'
+import { MessageStore } from '../../src/message/store.ts'
 import { storeAll } from '../support/stored.ts'
 
 const SENT_AT = '2026-11-20T09:30:00.000Z'
-const store = new SlabStore()
+const store = new MessageStore()
 const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('utf8')
 
 describe('the envelope', () => {
@@ -25,7 +25,9 @@ describe('the envelope', () => {
 
     const body = envelope.write(items, SENT_AT)
 
-    expect(envelope.bytes + totalBytes(items)).toBe(body.length)
+    const bytes = items.reduce((sum, { stored }) => sum + stored.bytes, 0)
+    // Two commas.
+    expect(envelope.bytes + bytes + 2).toBe(body.length)
   })
 
   test('a body contains random messages and a random write key unchanged', () => {

@@ -12,7 +12,7 @@ import type {
   HTTPResponse,
 } from '../../src/http/client.ts'
 import type { Verdict } from '../../src/http/verdict.ts'
-import { SlabStore } from '../../src/message/store.ts'
+import { MessageStore } from '../../src/message/store.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'
 import { type Reply, ScriptedClient, type SentRequest, status } from '../support/scripted-client.ts'
 import { storeAll } from '../support/stored.ts'
@@ -36,7 +36,7 @@ function setUpWith<Client extends HTTPClient>(
   const responses: ResponseInfo[] = []
   const pages: [string, number][] = []
   const unsent: Verdict[] = []
-  const store = new SlabStore()
+  const store = new MessageStore()
   const envelope = new Envelope(WRITE_KEY, store)
   const transport = new Transport({
     url: URL,

@@ -1,13 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { serialize } from '../../src/message/serialize.ts'
-import {
-  type Holder,
-  type MessageStore,
-  SlabStore,
-  type StoredMessage,
-  totalBytes,
-} from '../../src/message/store.ts'
+import { type Holder, MessageStore, type StoredMessage } from '../../src/message/store.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { storeAll } from '../support/stored.ts'
 
@@ -30,16 +24,14 @@ function messageOf(bytes: number, unit = 'x'): object {
 }
 
 function bodyOf(store: MessageStore, entries: readonly Holder[]): string {
-  const body = Buffer.alloc(totalBytes(entries) + 4, '#')
-  store.copy(entries, body, 2)
-  return body.toString('utf8')
+  return Buffer.from(store.join(entries, '<é', 'è>')).toString('utf8')
 }
 
 describe('a stored message', () => {
   test('can be read back, with its length in bytes', () => {
     const messages = [{ event: 'Commande passée' }, { event: 'Thé 🍰' }, { event: '東京' }]
 
-    const store = new SlabStore()
+    const store = new MessageStore()
     const entries = storeAll(messages, store)
 
     expect(entries.map((entry) => textOf(store, entry))).toEqual(
@@ -51,7 +43,7 @@ describe('a stored message', () => {
   })
 
   test.each(['x', 'é', '€', '🍰'])('may be larger than a slab, in %s', (unit) => {
-    const store = new SlabStore()
+    const store = new MessageStore()
 
     const entries = storeAll([{ n: 1 }, messageOf(200_000, unit), { n: 2 }], store)
 
@@ -66,16 +58,16 @@ describe('a stored message', () => {
 test.each([4_094, 4_095, 4_096, 4_097])(
   'a message of %i bytes, about the size of the first slab, is followed by its comma',
   (bytes) => {
-    const store = new SlabStore()
+    const store = new MessageStore()
     const entries = storeAll([messageOf(bytes), { n: 1 }, { n: 2 }], store)
 
-    expect(bodyOf(store, entries)).toBe(`##${JSON.stringify(messageOf(bytes))},{"n":1},{"n":2}##`)
+    expect(bodyOf(store, entries)).toBe(`<é${JSON.stringify(messageOf(bytes))},{"n":1},{"n":2}è>`)
   },
 )
 
 describe('the memory of the store', () => {
   test('is used again after a burst', () => {
-    const store = new SlabStore()
+    const store = new MessageStore()
     const burst = (): Set<unknown> => {
       const entries = storeAll(new Array(500).fill(messageOf(900)), store)
       const slabs = new Set<unknown>(entries.map((entry) => placeOf(entry).slab))
@@ -96,7 +88,7 @@ test('messages that stay while their neighbours leave take at most 1.5 times the
   const MB = 1_048_576
   const clock = new FakeClock()
   const below = (limit: number): number => Math.floor(clock.random() * limit)
-  const store = new SlabStore()
+  const store = new MessageStore()
   const held: { entry: Stored; json: string }[] = []
   let mostSlabBytes = 0
   for (let round = 0; round < 60; round++) {
@@ -139,11 +131,11 @@ describe('messages that are put and released in any order', () => {
   test('are intact as long as they are held, and copied in the format of a request body', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 150 }), (steps) => {
-        const store = new SlabStore()
+        const store = new MessageStore()
         const held: { entry: Stored; json: string }[] = []
 
         for (const { bytes, unit, releases } of steps) {
-          const json = serialize(messageOf(bytes, unit))
+          const json = serialize(messageOf(bytes, unit), Number.POSITIVE_INFINITY)
           const entry = { stored: store.put(json) }
           held.push({ entry, json })
           for (const one of releases) {
@@ -159,7 +151,7 @@ describe('messages that are put and released in any order', () => {
             store,
             held.map(({ entry }) => entry),
           ),
-        ).toBe(`##${body}##`)
+        ).toBe(`<é${body}è>`)
       }),
       { numRuns: 300 },
     )

@@ -1,13 +1,13 @@
 import { createItem, type Item } from '../../src/core/item.ts'
 import { serialize } from '../../src/message/serialize.ts'
-import { type Holder, type MessageStore, SlabStore, type StoredMessage } from '../../src/message/store.ts'
+import { type Holder, MessageStore, type StoredMessage } from '../../src/message/store.ts'
 
 export function storeAll(
   messages: readonly object[],
-  store: MessageStore = new SlabStore(),
+  store: MessageStore = new MessageStore(),
 ): (Item & { stored: StoredMessage })[] {
   return messages.map((message, index) => {
-    const stored = store.put(serialize(message))
+    const stored = store.put(serialize(message, Number.POSITIVE_INFINITY))
     return Object.assign(createItem('track', index + 1), { stored, bytes: stored.bytes })
   })
 }
