@@ -107,7 +107,8 @@ export class RunningCollector implements Collector {
 
   #context(): QueryContext {
     const { store, plan, clock } = this.#parts
-    return { database: store.database, persons: store.persons, plan, nowMs: clock.now() }
+    const { database, persons, messageIds } = store
+    return { database, persons, messageIds, plan, nowMs: clock.now() }
   }
 
   async #other(

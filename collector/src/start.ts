@@ -34,7 +34,7 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
   const plan = await readPlan(options.plan)
   const tokens = await createTokenServer(config, clock)
   const onFault = safeOnFault(options.onFault)
-  const store = openStore(options, { clock, onFault, dedupWindowSeconds: config.dedupWindow })
+  const store = openStore(options, { clock, onFault })
   const running = new RunningCollector({
     ...{ config, store, clock, tokens, admin, faults, plan, release, isLocal, onFault },
   })

@@ -36,7 +36,6 @@ test.each([
   [{ sources: [{ name: 'a', writeKey: 'x', destinations: ['B'] }] }, /no destination is named "B"/],
   [{ rejectUnknownKeys: true }, /rejectUnknownKeys: needs sources/],
   [{ destinations: [{ name: 'A', type: 'webhook', url: 'file:///etc/passwd' }] }, /destinations\.0\.url/],
-  [{ dedupWindow: 0 }, /dedupWindow/],
   [null, /expected object/],
 ])('%j is refused, and the error names the wrong setting', (config, message) => {
   expect(() => parseConfig(config, 'my.json')).toThrow(message)

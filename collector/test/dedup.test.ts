@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
-import { basic, fakeClock, openCollector, post, track } from './support.ts'
+import type { Collector } from '../src/index.ts'
+import { newDatabaseFile } from './support/process.ts'
+import { basic, openCollector, post, track } from './support.ts'
 
 test('F118: an event with a known id but other content is a dedup_conflict, and the first event stays', async () => {
   const collector = await openCollector()
@@ -46,18 +48,24 @@ test('F116: each of 500 ids posted twenty times at once is accepted exactly once
   expect(collector.count({ reason: 'duplicate' })).toBe(19 * 500)
 })
 
-test('F117: after the deduplication window, an id is accepted again', async () => {
-  const clock = fakeClock()
-  const collector = await openCollector({ clock: clock, config: { dedupWindow: 1 } })
-  const batch = Array.from({ length: 400 }, (_, index) => track({ messageId: `w-${index}` }))
-  const send = async () => {
-    await post(collector, '/v1/batch', { batch })
-    return collector.count({ status: 'accepted' })
+test('after a restart, and after a deletion, an id is known as long as its event is stored', async () => {
+  const store = newDatabaseFile()
+  const first = await openCollector({ store, keep: 3 })
+  const send = async (collector: Collector, ...ids: string[]) => {
+    await post(collector, '/v1/batch', { batch: ids.map((messageId) => track({ messageId })) })
+    return collector
+      .events({ order: 'newest', limit: ids.length })
+      .map(({ reason }) => reason)
+      .reverse()
   }
-  await send()
+  await send(first, 'a', 'b')
+  await first.close()
+  const collector = await openCollector({ store, keep: 3 })
 
-  clock.advance(999)
-  expect(await send()).toBe(400)
-  clock.advance(1)
-  expect(await send()).toBe(800)
+  expect(await send(collector, 'a')).toEqual(['duplicate'])
+  // The first a goes.
+  expect(await send(collector, 'c')).toEqual([null])
+  expect(await send(collector, 'b', 'a')).toEqual(['duplicate', null])
+  await fetch(`${collector.url}/api/events`, { method: 'DELETE' })
+  expect(await send(collector, 'a')).toEqual([null])
 })

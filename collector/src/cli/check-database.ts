@@ -27,10 +27,10 @@ export function checkDatabase(path: string, plan: TrackingPlan, filter: EventFil
   if (!existsSync(path)) throw new ConfigError(`database: ${path} does not exist`)
   const search = searchOf({ ...filter, status: 'accepted' })
   const store = new Store({ path, clock: systemClock, keep: Number.MAX_SAFE_INTEGER, onFault: () => {} })
-  const { database, persons } = store
+  const { database, persons, messageIds } = store
   const broken = new Map<string, BrokenRule>()
   try {
-    const context = { database, persons, plan: null, nowMs: systemClock.now() }
+    const context = { database, persons, messageIds, plan: null, nowMs: systemClock.now() }
     const events = allEvents(context, { search, order: 'oldest' })
     for (const { seq, type, name, message } of events) {
       for (const { path, message: text } of plan.check(type ?? '', name, message ?? {})) {

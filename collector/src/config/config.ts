@@ -96,6 +96,4 @@ export interface ConfigInput {
         tokenLifetime?: number | undefined
       }
     | undefined
-  /** Time for which a messageId is remembered, in seconds; default: as long as its event is kept. */
-  dedupWindow?: number | undefined
 }

@@ -99,7 +99,6 @@ export const configSchema = z
       .default([]),
     destinations: z.array(destination).default([]),
     oauth: oauth.optional(),
-    dedupWindow: z.number().positive().optional(),
   })
   .superRefine((config, context) => {
     const problem = (message: string, ...path: Array<string | number>) =>

@@ -1,19 +1,16 @@
 import type { NewEvent } from '../new-event.ts'
 import type { Reason } from '../record.ts'
 import type { Database } from './database.ts'
+import type { MessageIds } from './message-ids.ts'
 import type { NewRequest } from './new-request.ts'
 import type { Persons } from './persons.ts'
 import { isSameContent } from './same-content.ts'
 import type { SqlValue } from './sql.ts'
 
-const FIND_FIRST =
-  'SELECT seq, body FROM event WHERE messageId = ? AND source = ? AND reason IS NULL AND received_at > ? LIMIT 1'
-
 export interface CommitParts {
   database: Database
   persons: Persons
-  /** Time for which a messageId is remembered; infinite = as long as its event is stored. */
-  dedupWindowMs: number
+  messageIds: MessageIds
 }
 
 /** What is known of an event that was written. */
@@ -24,14 +21,15 @@ export interface Written extends Pick<NewEvent, 'source' | 'kind'> {
 
 /** Writes events, in a transaction of the caller. Returns the result of each, in order. */
 export function writeEvents(
-  { database, persons, dedupWindowMs }: CommitParts,
+  { database, persons, messageIds }: CommitParts,
   events: readonly NewEvent[],
   firstSeq: number,
 ): Written[] {
   return events.map((event, index) => {
     const seq = firstSeq + index
-    const { userId, anonymousId, receivedAtMs } = event
-    const reason = event.reason ?? repeatOf(database, event, dedupWindowMs)
+    const { source, messageId, userId, anonymousId, receivedAtMs } = event
+    const reason = event.reason ?? repeatOf(messageIds, event)
+    if (reason === null && messageId !== null) messageIds.add(source, messageId, seq)
     const person = persons.personOf(userId, anonymousId, reason === null)
     if (event.kind === 'alias' && reason === null && userId !== null && event.name !== null)
       persons.alias(userId, event.name)
@@ -46,19 +44,13 @@ export function writeEvents(
         reason: skippedBecause,
       })
     }
-    return { seq, source: event.source, kind: event.kind, reason }
+    return { seq, source, kind: event.kind, reason }
   })
 }
 
 /** Whether the messageId of an accepted event is known. Sees the events of the same transaction too. */
-function repeatOf(database: Database, event: NewEvent, dedupWindowMs: number): Reason | null {
-  const { messageId, source, body, receivedAtMs } = event
-  if (messageId === null) return null
-  const sinceMs = Number.isFinite(dedupWindowMs) ? receivedAtMs - dedupWindowMs : Number.MIN_SAFE_INTEGER
-  const first = database.get<{ body: string | null }>({
-    text: FIND_FIRST,
-    values: [messageId, source, sinceMs],
-  })
+function repeatOf(messageIds: MessageIds, { source, messageId, body }: NewEvent): Reason | null {
+  const first = messageId === null ? undefined : messageIds.find(source, messageId)
   if (first === undefined) return null
   return isSameContent(first.body, body) ? 'duplicate' : 'dedup_conflict'
 }

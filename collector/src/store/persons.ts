@@ -28,8 +28,9 @@ export class Persons {
     const person = this.#user(userId)
     if (isAccepted && anonymousId !== null && this.#owner(`a:${anonymousId}`) === null) {
       this.#own(`a:${anonymousId}`, person)
-      const take = 'UPDATE event SET person = ? WHERE anonymousId = ? AND userId IS NULL'
-      this.#database.runText(take, person, anonymousId)
+      // Nobody has owned this id, so its events are listed under it.
+      const take = 'UPDATE event SET person = ? WHERE person = ? AND anonymousId = ? AND userId IS NULL'
+      this.#database.runText(take, person, anonymousId, anonymousId)
     }
     return person
   }

@@ -1,5 +1,5 @@
 /** Stored in the pragma `user_version`. Versions up to 4 were of files without an `application_id`. */
-export const SCHEMA_VERSION = 7
+export const SCHEMA_VERSION = 8
 
 /**
  * Times are milliseconds since the epoch.
@@ -30,9 +30,7 @@ CREATE TABLE event (
 CREATE TABLE deploy (id INTEGER PRIMARY KEY, at INTEGER NOT NULL, name TEXT NOT NULL);
 CREATE INDEX event_facts ON event (received_at, kind, name, reason, source);
 CREATE INDEX event_name ON event (name) WHERE name IS NOT NULL;
-CREATE INDEX event_message ON event (messageId, source) WHERE messageId IS NOT NULL;
-CREATE INDEX event_user ON event (userId) WHERE userId IS NOT NULL;
-CREATE INDEX event_anonymous ON event (anonymousId) WHERE anonymousId IS NOT NULL;
+CREATE INDEX event_refused ON event (messageId, source) WHERE reason IS NOT NULL;
 CREATE INDEX event_person ON event (person, seq) WHERE person IS NOT NULL;
 CREATE INDEX event_request ON event (request_id) WHERE request_id IS NOT NULL;
 CREATE INDEX event_violations ON event (received_at, kind, name) WHERE violations IS NOT NULL;

@@ -6,10 +6,11 @@ import { type Written, writeEvents, writeRequests } from './commit.ts'
 import { numbersOf } from './cursor.ts'
 import { cannotOpen, DAMAGED, Database, isDamage } from './database.ts'
 import { Deliveries } from './deliveries.ts'
+import { MessageIds } from './message-ids.ts'
 import type { NewRequest } from './new-request.ts'
 import { Persons } from './persons.ts'
 import { among, raw, type Sql, sql } from './sql.ts'
-import { countEvents, countRequests, Totals } from './totals.ts'
+import { countEvents, countRequests, type Group, Totals } from './totals.ts'
 
 /** Events of one commit, which blocks the event loop. */
 const EVENTS_PER_COMMIT = 2000
@@ -39,8 +40,12 @@ export interface StoreOptions {
   keep?: number | undefined
   /** Bytes of the file; default 2 GB. Beyond them, the oldest events are deleted. */
   maxBytes?: number | undefined
-  /** Undefined = a messageId is remembered as long as its event is stored. */
-  dedupWindowSeconds?: number | undefined
+}
+
+/** The oldest events, up to this one. */
+interface Deleted {
+  lastSeq: number
+  groups: Group[]
 }
 
 interface Append {
@@ -57,6 +62,7 @@ interface Append {
 export class Store {
   readonly database: Database
   readonly persons: Persons
+  readonly messageIds: MessageIds
   readonly changes: Changes
   readonly totals = new Totals()
   readonly deliveries: Deliveries
@@ -84,6 +90,7 @@ export class Store {
     const newest = (column: string) => database.number(`SELECT max(${column}) AS value FROM event`)
     try {
       this.persons = new Persons(database)
+      this.messageIds = new MessageIds(database)
       const id = this.#meta('id', () => randomBytes(6).toString('hex'))
       const lastKept = this.#meta('last_seq', () => 0)
       this.#lastSeq = Math.max(newest('seq'), lastKept)
@@ -184,15 +191,16 @@ export class Store {
   }
 
   #commit(group: readonly Append[], requests: readonly NewRequest[]): void {
-    const { database, persons, totals } = this
-    const dedupWindowMs = (this.#options.dedupWindowSeconds ?? Number.POSITIVE_INFINITY) * 1000
+    const { database, persons, messageIds, totals } = this
     const events = group.flatMap((one) => one.events)
-    let written: Written[]
+    let done: { written: Written[]; old: Deleted | undefined }
     try {
       this.#requireSameFile()
-      written = database.transaction(() => {
+      done = database.transaction(() => {
         writeRequests(database, requests)
-        return writeEvents({ database, persons, dedupWindowMs }, events, this.#lastSeq + 1)
+        const written = writeEvents({ database, persons, messageIds }, events, this.#lastSeq + 1)
+        // In the same transaction: both change the same pages of the indexes.
+        return { written, old: this.#deleteOldest(totals.events + events.length - this.keep) }
       })
       // What was written to a file that was removed during the transaction is lost.
       this.#requireSameFile()
@@ -202,8 +210,10 @@ export class Store {
       this.#failure = cause
       throw cause
     }
+    const { written, old } = done
     this.#lastSeq += events.length
     for (const { source, kind, reason } of written) totals.count(source, kind, reason, 1)
+    this.#forget(old)
     const refused = requests.filter(({ status }) => status >= 400).length
     totals.addRequests({ requests: requests.length, refused }, 1)
     this.#bytesSinceCheck += events.reduce((sum, { body }) => sum + (body?.length ?? 0), 0)
@@ -222,29 +232,37 @@ export class Store {
 
   /** Deletes what is beyond the limits. */
   #trim(): void {
-    const { keep, totals } = this
+    const { database, keep, totals } = this
     const { maxBytes = DEFAULT_MAX_BYTES, onFault } = this.#options
     try {
-      const slack = Math.floor(keep / 100)
-      if (totals.events > keep + slack) this.#deleteOldest(totals.events - keep)
+      let tooMany = totals.events - keep
       if (this.#bytesSinceCheck >= Math.min(BYTES_BETWEEN_CHECKS, maxBytes / 20)) {
         this.#bytesSinceCheck = 0
-        const { usedBytes } = this.database
+        const { usedBytes } = database
         const share = (usedBytes - TRIM_TO * maxBytes) / usedBytes
-        if (usedBytes > maxBytes) this.#deleteOldest(Math.ceil(totals.events * share))
+        if (usedBytes > maxBytes) tooMany = Math.max(tooMany, Math.ceil(totals.events * share))
       }
-      if (totals.requests > keep + slack) this.#deleteOldestRequests(totals.requests - keep)
+      if (tooMany > 0) this.#forget(database.transaction(() => this.#deleteOldest(tooMany)))
+      if (totals.requests > keep + keep / 100) this.#deleteOldestRequests(totals.requests - keep)
       this.#cutOldBodies()
     } catch (cause) {
       onFault('old events could not be deleted', cause)
     }
   }
 
-  #deleteOldest(count: number): void {
-    const last = this.database.number(
+  /** Deletes in a transaction of the caller, who calls `#forget` when it is over. */
+  #deleteOldest(count: number): Deleted | undefined {
+    if (count <= 0) return undefined
+    const lastSeq = this.database.number(
       sql`SELECT seq AS value FROM event ORDER BY seq LIMIT 1 OFFSET ${count - 1}`,
     )
-    if (last > 0) this.#delete(sql`seq <= ${last}`)
+    return { lastSeq, groups: this.#delete(sql`seq <= ${lastSeq}`) }
+  }
+
+  #forget(old: Deleted | undefined): void {
+    if (old === undefined) return
+    this.totals.addEvents(old.groups, -1)
+    this.messageIds.forget(old.lastSeq)
   }
 
   #deleteOldestRequests(count: number): void {
@@ -265,27 +283,25 @@ export class Store {
     this.#lastCutRequestId = cutTo
   }
 
-  /** Deletes the events for which a condition holds, with their deliveries. Returns their number. */
-  #delete(where: Sql): number {
-    const { database } = this
-    const gone = countEvents(database, where)
-    const deleted = database.transaction(() => {
-      const seqs = sql`SELECT seq FROM event WHERE ${where}`
-      for (const table of ['attempt', 'delivery'])
-        database.run(sql`DELETE FROM ${raw(table)} WHERE seq IN (${seqs})`)
-      // The number of a deleted event is not used again: a link to it must not show another one.
-      this.#setMeta('last_seq', this.#lastSeq)
-      return database.run(sql`DELETE FROM event WHERE ${where}`)
-    })
-    this.totals.addEvents(gone, -1)
-    if (deleted > 0) this.changes.changed()
-    return deleted
+  /** Deletes events with their deliveries, and counts them. */
+  #delete(where: Sql): Group[] {
+    const groups = countEvents(this.database, where)
+    for (const table of ['attempt', 'delivery', 'event'])
+      this.database.run(sql`DELETE FROM ${raw(table)} WHERE ${where}`)
+    return groups
   }
 
   /** Deletes these events and their deliveries. Their requests stay. Returns how many there were. */
   delete(eventIds: readonly string[]): number {
     this.#requireSameFile()
-    return this.#delete(among('seq', numbersOf(eventIds)))
+    const groups = this.database.transaction(() => {
+      // The number of a deleted event is not used again: a link to it must not show another one.
+      this.#setMeta('last_seq', this.#lastSeq)
+      return this.#delete(among('seq', numbersOf(eventIds)))
+    })
+    this.totals.addEvents(groups, -1)
+    if (groups.length > 0) this.changes.changed()
+    return groups.reduce((sum, { count }) => sum + count, 0)
   }
 
   /** Deletes all events, requests and deliveries. Sequence numbers continue. */
@@ -299,6 +315,7 @@ export class Store {
         database.exec(`DELETE FROM ${table}`)
     })
     this.persons.forget()
+    this.messageIds.forget(this.#lastSeq)
     this.totals.clear()
     changes.cleared()
   }

@@ -5,7 +5,7 @@ import { statusOf } from './summary.ts'
 /** Names of sources are chosen by callers. */
 const MAX_NAMES = 1000
 
-interface Group {
+export interface Group {
   source: string
   kind: string | null
   reason: string | null

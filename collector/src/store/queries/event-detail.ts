@@ -77,17 +77,19 @@ interface Attempt {
   result: 'delivered' | 'retry' | 'failed'
 }
 
-/** Other events with the same messageId: the first event, if `record` is a repeat, and the repeats. */
+/** Other events with the same messageId: the accepted one, if `record` is a repeat, and the repeats. */
 function repeatsOf(context: QueryContext, { messageId, seq, reason }: EventRecord, source: string) {
   if (messageId === null) return { first: null, repeats: [] }
-  const rows = context.database.all<{ seq: number; reason: string | null }>(
-    sql`SELECT seq, reason FROM event WHERE messageId = ${messageId} AND source = ${source}
-        ORDER BY seq LIMIT ${REPEATS_SHOWN + 2}`,
-  )
   const isRepeat = reason === 'duplicate' || reason === 'dedup_conflict'
-  const first = isRepeat ? rows.find((row) => row.reason === null) : undefined
-  const others = rows.filter((row) => row.seq !== seq && row.seq !== first?.seq).map((row) => row.seq)
-  const repeats = summariesOf(context, others.slice(0, REPEATS_SHOWN))
+  const first = isRepeat ? context.messageIds.find(source, messageId) : undefined
+  const others = context.database.all<{ seq: number }>(
+    sql`SELECT seq FROM event WHERE messageId = ${messageId} AND source = ${source} AND reason IS NOT NULL AND seq <> ${seq}
+        ORDER BY seq LIMIT ${REPEATS_SHOWN}`,
+  )
+  const repeats = summariesOf(
+    context,
+    others.map((row) => row.seq),
+  )
   return {
     first: first === undefined ? null : (recordsOf(context, [first.seq])[0] ?? null),
     repeats: repeats.map(({ id, receivedAt, reason }) => ({ id, receivedAt, reason })),
