@@ -21,6 +21,8 @@ const STEP = 500
 /** In the background, so many ms pass between two steps: nobody waits for them yet. */
 const REST_MS = 25
 const FIRST_REST_MS = 500
+/** The background waits for a pause this long in the arrival of events, and so takes no time from them. */
+const PAUSE_MS = 50
 
 interface Row {
   seq: number
@@ -41,6 +43,7 @@ export class EventChanges {
   readonly #onFault: (what: string, cause: unknown) => void
   readonly #shapes = new EventShapes()
   #cancel: (() => void) | undefined
+  #lastNewsMs = 0
   #isClosed = false
 
   constructor(database: Database, clock: Clock, onFault: (what: string, cause: unknown) => void) {
@@ -51,6 +54,7 @@ export class EventChanges {
 
   /** Has to be called at the start and when events have arrived. Reads them in the background. */
   news(): void {
+    this.#lastNewsMs = this.#clock.monotonic()
     if (this.#cancel === undefined && !this.#isClosed) this.#schedule(FIRST_REST_MS)
   }
 
@@ -58,6 +62,7 @@ export class EventChanges {
     this.#cancel = this.#clock.setTimer(() => {
       this.#cancel = undefined
       if (this.#isClosed) return
+      if (this.#clock.monotonic() - this.#lastNewsMs < PAUSE_MS) return this.#schedule(PAUSE_MS)
       try {
         if (this.#readMore()) this.#schedule(REST_MS)
       } catch (cause) {
