@@ -69,6 +69,14 @@ const REMEDIES_OF_WARNINGS: Readonly<Record<Warning, [remedy: string, field?: st
   write_key_in_item: ['Take the writeKey out of the item, and send it once for the whole batch.', 'writeKey'],
 }
 
+/** Of requests that are refused before anybody looks for events in them. */
+const OF_REQUESTS: Readonly<Record<string, [meaning: string, remedy: string]>> = {
+  not_found: [
+    'the collector has nothing at this address',
+    'Compare the address in the settings of the client: events are sent to /v1/batch, or to /v1/track and its like.',
+  ],
+}
+
 const INFO: ReadonlySet<string> = new Set<Reason>(['duplicate'])
 
 /** For a code that is neither a reason nor a warning, the meaning is the code itself. */
@@ -77,9 +85,10 @@ export function helpFor(reason: string): Help {
     const [remedy, field] = REMEDIES_OF_WARNINGS[reason as Warning]
     return { meaning: WARNINGS[reason as Warning], remedy, severity: 'warning', field: field ?? null }
   }
-  const [remedy, field] = REMEDIES[reason as Reason] ?? ['Look at an example.']
+  const [meaning, usual] = OF_REQUESTS[reason] ?? [REASONS[reason as Reason] ?? reason, 'Look at an example.']
+  const [remedy, field] = REMEDIES[reason as Reason] ?? [usual]
   return {
-    meaning: REASONS[reason as Reason] ?? reason,
+    meaning,
     remedy,
     severity: INFO.has(reason) ? 'info' : 'error',
     field: field ?? null,

@@ -7,3 +7,10 @@ test('every reason that loses an event is an error; a duplicate loses no event',
 
   expect(harmless).toEqual(['duplicate'])
 })
+
+test('a request to an address that does not exist has a remedy', () => {
+  expect(helpFor('not_found')).toMatchObject({
+    remedy: expect.stringContaining('/v1/batch'),
+    severity: 'error',
+  })
+})

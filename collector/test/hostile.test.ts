@@ -284,6 +284,23 @@ test.each(smuggling)(
   },
 )
 
+test('after a request with two Host headers, nothing more of its connection is handled', async () => {
+  const collector = await openCollector()
+  const second = `POST /v1/track HTTP/1.1\r\n${HEAD}${KEY}Content-Length: ${bodyBytes}\r\n\r\n${body}`
+  const first = `Host: 127.0.0.1\r\n${HEAD}${KEY}Content-Length: 2\r\n\r\n{}`
+
+  const answers = [
+    await exchange(collector.port, `POST /v1/track HTTP/1.1\r\n${first}${second}`),
+    await exchange(collector.port, `POST /v1/track HTTP/1.1\r\n${first}`, second),
+  ]
+
+  for (const answer of answers) {
+    expect(answer).toMatch(/^HTTP\/1\.1 400 .*"bad_host"/s)
+    expect(answer.match(/HTTP\/1\.1/g)).toHaveLength(1)
+  }
+  expect(collector.count()).toBe(0)
+})
+
 test('S48: headers over 16 KB get 431', async () => {
   const collector = await openCollector()
 

@@ -65,7 +65,8 @@ test('refused requests are recorded too, each with its problem', async () => {
   const headers = { authorization: basic('k') }
   await post(collector, '/v1/track', '{\n "a": oops}', headers)
   await post(collector, '/v1/track', track(), { authorization: 'Basic ?' })
-  await post(collector, '/sdk/batch', { batch: [track({ event: 'Lost Order' })] }, headers)
+  const large = track({ event: 'Lost Order', properties: { pad: 'x'.repeat(300_000) } })
+  await post(collector, '/sdk/batch', { batch: [large] }, headers)
   await fetch(`${collector.url}/v1/track`)
   await post(collector, '/v1/track', track(), { ...headers, origin: 'https://evil.example' })
   await post(collector, '/v1/track', track(), headers)

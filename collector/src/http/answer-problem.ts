@@ -49,7 +49,8 @@ function endEarly({ request, response, notes }: Exchange, clock: Clock): void {
   let read = 0
   const finish = () => {
     cancelTimer()
-    request.off('data', drain).off('end', finish).off('close', finish)
+    request.off('data', drain).off('end', finish)
+    response.off('close', finish)
     request.pause()
     if (read > 0) notes.sawBeginning(request, Buffer.concat(chunks, read))
     response.end()
@@ -61,7 +62,9 @@ function endEarly({ request, response, notes }: Exchange, clock: Clock): void {
     if (read >= LINGER_BYTES) request.pause()
   }
   const cancelTimer = clock.setTimer(finish, LINGER_MS)
-  request.on('data', drain).on('end', finish).on('close', finish)
+  request.on('data', drain).on('end', finish)
+  // Before the listener that records the request.
+  response.prependListener('close', finish)
   request.on('error', () => {})
   request.resume()
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isIP } from 'node:net'
 import { HttpProblem } from './reply.ts'
+import { takeNoMore } from './server.ts'
 
 /**
  * Names by which a machine reaches itself, or a container reaches its host. An attacker cannot make these names resolve to
@@ -48,7 +49,10 @@ export class OriginGuard {
    */
   checkHost(request: IncomingMessage): void {
     const names = request.rawHeaders.filter((text, index) => index % 2 === 0 && /^host$/i.test(text))
-    if (names.length > 1) throw new HttpProblem(400, 'bad_host', 'the Host header is given twice')
+    if (names.length > 1) {
+      takeNoMore(request.socket)
+      throw new HttpProblem(400, 'bad_host', 'the Host header is given twice', { connection: 'close' })
+    }
     const { httpVersionMajor: major, httpVersionMinor: minor } = request
     if (names.length === 0 && (major > 1 || minor > 0)) {
       throw new HttpProblem(400, 'bad_host', 'the Host header is missing')

@@ -57,7 +57,7 @@ export async function listen(
     const { socket } = request
     if ((responsesOf.get(socket)?.size ?? 0) >= MAX_PIPELINED) socket.destroy()
     // The rest of the bytes that were read with the last request.
-    if (socket.destroyed) return
+    if (socket.destroyed || ended.has(socket)) return
     if (isEnding) endConnectionAfter(response)
     openResponses.add(response)
     unused.delete(socket)
@@ -170,6 +170,13 @@ const LINGER_MS = 500
 const brokenBySocket = new WeakMap<Socket, HttpProblem>()
 /** The responses in flight on each connection. */
 const responsesOf = new WeakMap<Socket, Set<ServerResponse>>()
+
+const ended = new WeakSet<Socket>()
+
+/** What follows a request that is ambiguous may have been meant as a part of it, and is not handled. */
+export function takeNoMore(socket: Socket): void {
+  ended.add(socket)
+}
 
 export function brokenOn(socket: Socket): HttpProblem | undefined {
   return brokenBySocket.get(socket)
