@@ -11,7 +11,7 @@ import { wordOf } from '../http/verdict.ts'
 import { headerValue, parseHttpDate, statedMs } from '../http/waits.ts'
 import { type Clock, TIMEOUT, within } from '../runtime/clock.ts'
 import { platform } from '../runtime/platform.node.ts'
-import { checkBits, type PrivateKey } from '../settings/private-key.ts'
+import { checkBits } from '../settings/private-key.ts'
 import type { ResolvedOAuthSettings } from '../settings/resolve.ts'
 import type { Signer } from '../settings/signer.ts'
 // Types only: this file is a bundle of its own, and the two would import each other.
@@ -287,7 +287,7 @@ function printable(text: string): string {
 
 type LocalKey = ReturnType<typeof localKey>
 
-export function localKey({ pem }: PrivateKey) {
+export function localKey(pem: string) {
   let imported: Awaited<ReturnType<typeof importPKCS8>> | undefined
   return {
     // Keeps the key and not the promise: on Cloudflare Workers, a promise that an ended request made never settles.

@@ -6,8 +6,8 @@ export class KeyPatterns {
   readonly #patterns: readonly RegExp[]
 
   constructor(given: unknown) {
-    const list = requireList('redact', 'keys', given)
-    this.#patterns = compilePatterns('redact', 'keys', list.filter(isRegExp), '')
+    const list = requireList('keys', given)
+    this.#patterns = compilePatterns('keys', list.filter(isRegExp), '')
     this.#names = new Set(
       list
         .filter((key) => !isRegExp(key))

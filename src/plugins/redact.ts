@@ -57,7 +57,7 @@ export function redact(options: RedactOptions): Plugin {
   const { name = 'redact', replacement = '[redacted]' } = options
   const replace = readReplacement(replacement)
   const keys = new KeyPatterns(options.keys)
-  const patterns = compilePatterns('redact', 'patterns', options.patterns, 'g')
+  const patterns = compilePatterns('patterns', options.patterns, 'g')
   if (keys.isEmpty && patterns.length === 0) {
     throw new TypeError('redact: expected keys or patterns, got neither')
   }

@@ -59,8 +59,8 @@ function merge(ranges: Range[]): Range[] {
 }
 
 /** @throws TypeError when a pattern is neither a non-empty string nor a regular expression. */
-export function compilePatterns(plugin: string, option: string, given: unknown, flags: '' | 'g'): RegExp[] {
-  return requireList(plugin, option, given).map((pattern) => {
+export function compilePatterns(option: string, given: unknown, flags: '' | 'g'): RegExp[] {
+  return requireList(option, given).map((pattern) => {
     if (isRegExp(pattern)) {
       // With `y`, each match would have to start at the end of the previous match; `d` is slow.
       return new RegExp(pattern.source, pattern.flags.replace(/[gyd]/g, '') + flags)
@@ -68,14 +68,14 @@ export function compilePatterns(plugin: string, option: string, given: unknown, 
     if (typeof pattern === 'string' && pattern !== '') {
       return new RegExp(pattern.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'), `iu${flags}`)
     }
-    throw mistake(plugin, option, 'non-empty texts and regular expressions', pattern)
+    throw mistake('redact', option, 'non-empty texts and regular expressions', pattern)
   })
 }
 
-export function requireList(plugin: string, option: string, given: unknown): readonly unknown[] {
+export function requireList(option: string, given: unknown): readonly unknown[] {
   if (given === undefined) return []
   if (Array.isArray(given)) return given
-  throw mistake(plugin, option, 'a list', given)
+  throw mistake('redact', option, 'a list', given)
 }
 
 /** Whether `value` is a regular expression, of any realm. */

@@ -18,7 +18,7 @@ export interface PemKey {
   /** In the PKCS#8 format, unless `type` is `pkcs1`. */
   readonly pem: string
   /**
-   * The name of the kind in `node:crypto`: `rsa`, `ec` and so on. On edge runtimes: `pkcs1`, `short` (too short for an RSA key
+   * The name of the kind in `node:crypto`: `rsa`, `ec` and so on. On edge runtimes: `pkcs1`, `ec`, `short` (too short for an RSA key
    * of 2,048 bits), or `undefined` if only Web Crypto can tell.
    */
   readonly type: string | undefined

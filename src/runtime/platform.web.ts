@@ -13,7 +13,8 @@ export const platform: Platform = {
   readPem(pem) {
     const [, label, base64 = ''] = /-----BEGIN ([A-Z ]+)-----([^-]*)/.exec(pem) ?? []
     const { length } = atob(base64.replace(/\s/g, ''))
-    if (label !== 'PRIVATE KEY') return { pem, type: 'pkcs1', bits: undefined }
+    if (label !== 'PRIVATE KEY')
+      return { pem, type: label === 'EC PRIVATE KEY' ? 'ec' : 'pkcs1', bits: undefined }
     return { pem, type: length < SHORTEST_RSA_BYTES ? 'short' : undefined, bits: undefined }
   },
 

@@ -1,6 +1,5 @@
-import { describe, isRecord } from '../message/describe.ts'
 import type { Scope } from '../message/scope.ts'
-import { unknownOption } from '../settings/names.ts'
+import { mistake, requireOptions } from '../plugins/options.ts'
 import { readAddress } from './address.ts'
 import { readForwarded } from './forwarded.ts'
 import { readLocale } from './locale.ts'
@@ -42,7 +41,6 @@ export interface RequestScope extends Scope {
   }
 }
 
-const OPTIONS = ['trustProxy', 'ip'] as const satisfies readonly (keyof RequestScopeOptions)[]
 const MAX_USER_AGENT = 1_024
 
 /**
@@ -53,7 +51,9 @@ const MAX_USER_AGENT = 1_024
  * app.use((request, response, next) => runWithScope(requestScope(request, { trustProxy: 1 }), next))
  */
 export function requestScope(request: AnyRequest, options: RequestScopeOptions = {}): RequestScope {
-  const { trustProxy, ip } = readOptions(options)
+  // With a misspelt `trustProxy`, the address of the proxy would count as that of the client.
+  requireOptions('requestScope', options, ['trustProxy', 'ip'])
+  const { trustProxy, ip } = options
   const trusted = readTrust(trustProxy)
   const context: RequestScope['context'] = {}
   try {
@@ -75,15 +75,5 @@ export function requestScope(request: AnyRequest, options: RequestScopeOptions =
 function readTrust(trust: RequestScopeOptions['trustProxy'] = false): number {
   if (trust === false) return 0
   if (Number.isInteger(trust) && trust >= 0) return trust
-  const got = typeof trust === 'object' ? describe(trust) : String(trust)
-  throw new TypeError(`trustProxy: expected false or a number of proxies, got ${got}`)
-}
-
-/** With a misspelt `trustProxy`, the address of the proxy would count as that of the client. */
-function readOptions(given: RequestScopeOptions | null): RequestScopeOptions {
-  if (given === null) return {}
-  if (!isRecord(given)) throw new TypeError(`options: expected an object, got ${describe(given)}`)
-  const unknown = unknownOption(given, OPTIONS)
-  if (unknown !== undefined) throw new TypeError(`${unknown[0]}: ${unknown[1]}`)
-  return given
+  throw mistake('requestScope', 'trustProxy', 'false or a number of proxies', trust)
 }

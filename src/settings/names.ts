@@ -25,11 +25,3 @@ export function describeUnknownNames(given: object, oauthSettings: unknown): str
 function unknownOf(given: object, known: readonly string[]): string[] {
   return Object.keys(given).filter((name) => !known.includes(name))
 }
-
-export function unknownOption(
-  given: object,
-  known: readonly string[],
-): [name: string, problem: string] | undefined {
-  const [name] = unknownOf(given, known)
-  return name === undefined ? undefined : [name, `unknown option; the options are ${known.join(', ')}`]
-}

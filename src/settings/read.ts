@@ -62,21 +62,6 @@ export function readChoice<Choice extends string>(
   throw mismatch(name, choices, value, got)
 }
 
-export function readBoolean(name: string, value: unknown): boolean | undefined {
-  if (value === undefined || typeof value === 'boolean') return value
-  throw mismatch(name, 'a boolean', value)
-}
-
-export function readSwitch(
-  name: string,
-  value: unknown,
-  rule: { readonly default: boolean },
-): boolean | (() => boolean) {
-  if (value === undefined) return rule.default
-  if (typeof value === 'boolean' || typeof value === 'function') return value as boolean | (() => boolean)
-  throw mismatch(name, 'a boolean or a function', value)
-}
-
 export function readUrl(name: string, value: unknown): string {
   const fail = (got?: string): never => {
     const expected = 'an absolute http or https URL without credentials, query and fragment'
@@ -110,47 +95,41 @@ export function readPath(name: string, value: unknown): string {
   return value.startsWith('/') ? value : `/${value}`
 }
 
-const LOG_METHODS = ['debug', 'info', 'warn', 'error'] as const
-
-export function readLogger(name: string, value: unknown): Logger | undefined {
-  if (value === undefined) return undefined
-  const missing = LOG_METHODS.filter(
-    (method) => typeof (value as Partial<Logger> | null)?.[method] !== 'function',
-  )
-  if (missing.length === 0) return value as Logger
-  const got = missing.length < LOG_METHODS.length ? `one without ${missing.join(' and ')}` : undefined
-  throw mismatch(name, 'an object with debug, info, warn and error', value, got)
+/** Makes a reader for values that need no other check than `isFit`, and may be left out. */
+function optional<Value>(expected: string, isFit: (value: { [Name in string]?: unknown } | null) => boolean) {
+  return (name: string, value: unknown): Value | undefined => {
+    if (value === undefined || isFit(value as object | null)) return value as Value | undefined
+    throw mismatch(name, expected, value)
+  }
 }
 
-export function readSpool(name: string, value: unknown): Spool | undefined {
-  if (value === undefined || typeof (value as Spool | null)?.open === 'function')
-    return value as Spool | undefined
-  throw mismatch(name, 'a FileSpool', value)
-}
+const isFunction = (value: unknown): boolean => typeof value === 'function'
 
-export function readHttpClient(name: string, value: unknown): HTTPClient | HTTPFetchFn | undefined {
-  if (value === undefined || typeof value === 'function') return value as HTTPFetchFn | undefined
-  if (typeof (value as HTTPClient | null)?.makeRequest === 'function') return value as HTTPClient
-  throw mismatch(name, 'a function or an object with makeRequest', value)
-}
+export const readBoolean = optional<boolean>('a boolean', (value) => typeof value === 'boolean')
+export const readSwitch = optional<boolean | (() => boolean)>(
+  'a boolean or a function',
+  (value) => typeof value === 'boolean' || isFunction(value),
+)
+export const readFunction = optional<() => never>('a function', isFunction)
+export const readLogger = optional<Logger>('an object with debug, info, warn and error', (value) =>
+  ['debug', 'info', 'warn', 'error'].every((method) => isFunction(value?.[method])),
+)
+export const readSpool = optional<Spool>('a FileSpool', (value) => isFunction(value?.['open']))
+export const readHttpClient = optional<HTTPClient | HTTPFetchFn>(
+  'a function or an object with makeRequest',
+  (value) => isFunction(value) || isFunction(value?.['makeRequest']),
+)
 
 /** RFC 7518, section 3.1; RFC 8037. */
 export function readSigner(name: string, value: unknown): Signer | undefined {
   if (value === undefined) return undefined
   const { algorithm, sign } = readObject(name, value) as Partial<Record<keyof Signer, unknown>>
-  if (typeof sign !== 'function') {
-    throw mismatch(name, 'an object with sign', value, `one where sign is ${describe(sign)}`)
-  }
+  if (!isFunction(sign)) throw mismatch(`${name}.sign`, 'a function', sign)
   if (typeof algorithm === 'string' && /^(?:(?:RS|PS|ES)(?:256|384|512)|EdDSA)$/.test(algorithm)) {
     return value as Signer
   }
   const got = typeof algorithm === 'string' ? 'another string' : undefined
   throw mismatch(`${name}.algorithm`, "a JWS algorithm such as 'RS256'", algorithm, got)
-}
-
-export function readFunction<F>(name: string, value: unknown): F | undefined {
-  if (value === undefined || typeof value === 'function') return value as F | undefined
-  throw mismatch(name, 'a function', value)
 }
 
 /** @param got Describes the value without quoting it, because it may be a secret. Default: its type. */

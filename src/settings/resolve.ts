@@ -6,7 +6,7 @@ import type { Scope } from '../message/scope.ts'
 import { Log, type Logger } from '../runtime/log.ts'
 import type { Spool } from './journal.ts'
 import { describeUnknownNames, KILL_SWITCHES } from './names.ts'
-import { type PrivateKey, readPrivateKey } from './private-key.ts'
+import { readPrivateKey } from './private-key.ts'
 import {
   ownReader,
   readBoolean,
@@ -65,8 +65,8 @@ export type ResolvedOAuthSettings = {
 } & {
   readonly httpClient: HTTPClient | HTTPFetchFn | undefined
   readonly clientKey: string | undefined
-  /** What signs: one of the two. */
-  readonly key: PrivateKey | undefined
+  /** What signs: the `clientKey` as well-formed PEM text, or the signer. */
+  readonly key: string | undefined
   readonly signer: Signer | undefined
   readonly maxRetries: number | undefined
 }
@@ -120,7 +120,7 @@ function readByRules(own: OwnSettings): Pick<ResolvedSettings, Ruled> {
     if (rule.type === 'integer') values[name] = readInteger(name, own[name], rule)
     else if (rule.type === 'choice') values[name] = readChoice(name, own[name], rule)
     else if (rule.type === 'boolean') values[name] = readBoolean(name, own[name]) ?? rule.default
-    else if (rule.type === 'boolean or function') values[name] = readSwitch(name, own[name], rule)
+    else if (rule.type === 'boolean or function') values[name] = readSwitch(name, own[name]) ?? rule.default
   }
   return values as Pick<ResolvedSettings, Ruled>
 }

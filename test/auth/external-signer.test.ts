@@ -125,7 +125,11 @@ describe('the settings', () => {
     ['a signer and a key', { clientKey: CLIENT_PEM, signer }, /^oauthSettings.signer: .*got both/],
     ['neither a signer nor a key', {}, /^oauthSettings.clientKey: .*got undefined/],
     ['null as signer', { signer: null }, /^oauthSettings.signer: expected an object, got null/],
-    ['a signer that cannot sign', { signer: { algorithm: 'RS256' } }, /^oauthSettings.signer: .*undefined/],
+    [
+      'a signer that cannot sign',
+      { signer: { algorithm: 'RS256' } },
+      /^oauthSettings.signer.sign: .*undefined/,
+    ],
     ['a signer without algorithm', { signer: { sign } }, /^oauthSettings.signer.algorithm: .*got undefined/],
     [
       'an algorithm with a shared secret',

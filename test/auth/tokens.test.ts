@@ -507,7 +507,7 @@ describe('signing', () => {
   test('a key of this process that is not ready in time is a failure, and no mistake of the settings', async () => {
     const server = new TokenServer()
     const importing = vi.spyOn(crypto.subtle, 'importKey').mockReturnValue(new Promise(() => {}))
-    const key = { pem: CLIENT_PEM }
+    const key = CLIENT_PEM
     const seen = watch(server.client({ settings: server.with({ key }) }).authorization())
 
     await server.clock.advance(10_000)

@@ -186,8 +186,8 @@ describe('the setting logger', () => {
     [null, 'null'],
     ['debug', 'a string'],
     [{}, 'an object'],
-    [{ debug() {}, info() {}, warn() {} }, 'one without error'],
-    [{ ...record().logger, warn: 'loud' }, 'one without warn'],
+    [{ debug() {}, info() {}, warn() {} }, 'an object'],
+    [{ ...record().logger, warn: 'loud' }, 'an object'],
   ])('may not be %j', (logger, got) => {
     expect(() => createAnalytics({ logger: logger as Logger })).toThrow(
       `logger: expected an object with debug, info, warn and error, got ${got}`,

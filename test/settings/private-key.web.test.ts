@@ -21,12 +21,16 @@ test.each([
   expect(await signsWith(text, createPublicKey(key))).toEqual([true])
 })
 
+const EC = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
+const EC_SEC1 = EC.export({ type: 'sec1', format: 'pem' }) as string
+
 test.each<[string, string, RegExp]>([
   ['PKCS#1', pem(key, 'pkcs1'), /PKCS#1 key, which this runtime cannot read; convert it with `openssl pkcs8/],
   ['1,024 bits', pem(rsa(1024)), /fewer than 2048 bits/],
-  ['an EC key', pem(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey), /not RSA/],
+  ['an EC key', pem(EC), /not RSA/],
+  ['an EC key in SEC1', EC_SEC1, /an elliptic curve key/],
   ['a key cut in the middle', `${pem(key).slice(0, 300)}\n-----END PRIVATE KEY-----`, /not RSA|damaged/],
-  ['damaged base64', pem(key).replace('\nM', '\n***'), /base64 is damaged/],
+  ['damaged base64', pem(key).replace('\nM', '\n***'), /truncated or damaged/],
 ])('without node:crypto, %s is refused at once', (_label, text, problem) => {
   expect(() => readPrivateKey(text)).toThrow(SettingsError)
   expect(() => readPrivateKey(text)).toThrow(problem)
