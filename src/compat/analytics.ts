@@ -75,14 +75,6 @@ interface Call {
 export class CompatAnalytics {
   /** Whether events are sent. */
   readonly enable: boolean
-  /** Base URL of the API. */
-  readonly host: string
-  /** Path of the API below `host`. */
-  readonly path: string
-  /** Events queued before a batch is sent. */
-  readonly flushAt: number
-  /** Milliseconds after which queued events are sent. */
-  readonly flushInterval: number
   /** The `errorHandler` of the options. */
   readonly errorHandler: ((error: Error) => unknown) | undefined
   /** Whether the first event, which is not batched, was sent. Set it to `true` to batch that one too. */
@@ -106,10 +98,7 @@ export class CompatAnalytics {
     this.enable = settings.disable !== true
     // Read-only, as in `analytics-node`: an assignment throws in ES modules and other strict-mode code.
     Object.defineProperty(this, 'enable', { writable: false })
-    this.host = (settings.host ?? 'https://api.segment.io').replace(/\/+$/, '')
-    this.path = settings.path ?? '/v1/batch'
-    this.flushAt = settings.flushAt ?? 20
-    this.flushInterval = settings.flushInterval ?? 10_000
+    // The value may be `false`, as in `errorHandler: isProduction && report`.
     this.errorHandler = typeof given.errorHandler === 'function' ? given.errorHandler : undefined
     try {
       this.client = new Analytics(settings)

@@ -44,12 +44,11 @@ export function readOptions(given: RudderOptions | null | undefined): RudderOpti
 const MIN_BODY_BYTES = 36_864
 const MAX_BODY_BYTES = 500_000
 
-const AXIOS = ['axiosConfig', 'axiosInstance', 'axiosRetryConfig']
-
 export function toSettings(writeKey: string, given: RudderOptions, isRudder: boolean): AnalyticsSettings {
   const {
     dataPlaneUrl,
     host,
+    path,
     enable,
     flushAt,
     flushInterval,
@@ -60,25 +59,26 @@ export function toSettings(writeKey: string, given: RudderOptions, isRudder: boo
     gzip,
     logLevel: _logLevel,
     flushed: _flushed,
-    errorHandler,
+    errorHandler: _errorHandler,
+    axiosConfig,
+    axiosInstance,
+    axiosRetryConfig,
     ...rest
-  } = given
-  const axios = AXIOS.find((name) => (rest as Record<string, unknown>)[name] != null)
-  if (axios !== undefined) {
-    throw new SettingsError(axios, 'requests are not made by axios; give an httpClient, and maxRetries')
+  } = given as RudderOptions & { readonly [name: `axios${string}`]: unknown }
+  for (const [name, value] of Object.entries({ axiosConfig, axiosInstance, axiosRetryConfig })) {
+    if (value != null)
+      throw new SettingsError(name, 'requests are not made by axios; give an httpClient, and maxRetries')
   }
-  // The value may be `false`, as in `errorHandler: isProduction && report`.
-  if (errorHandler && typeof errorHandler !== 'function')
-    throw new SettingsError('errorHandler', `expected a function, got ${describe(errorHandler)}`)
   const settings: AnalyticsSettings = {
     ...rest,
     writeKey,
-    host: dataPlaneUrl || host,
+    host: dataPlaneUrl || host || undefined,
+    path: path?.replace(/\/+$/, '') || undefined,
     // As in both libraries: a `flushAt` below 1 counts as 1, and one that is not a number as the default. A `flushInterval` of
     // 0 also means the default.
     flushAt: Math.max(Number(flushAt), 1) || 20,
     flushInterval: flushInterval || undefined,
-    maxRetries: rest.maxRetries ?? retryCount,
+    maxRetries: rest.maxRetries ?? retryCount ?? undefined,
     httpRequestTimeout: rest.httpRequestTimeout ?? (timeout || undefined),
     maxBodyBytes: rest.maxBodyBytes ?? clampBody(maxQueueSize || 1_024 * 450),
     disable: enable === false ? true : rest.disable,

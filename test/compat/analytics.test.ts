@@ -31,8 +31,12 @@ describe('options', () => {
     [{ flushAt: -5 }, 1],
     [{ flushAt: 7 }, 7],
     [{ flushAt: 'many' as never }, 20],
-  ])('with the options %j, flushAt is %d, as in the original SDK', (options, flushAt) => {
-    expect(new Analytics('wk', options).flushAt).toBe(flushAt)
+  ])('with the options %j, flushAt is %d, as in the original SDK', async (options, flushAt) => {
+    const { httpClient } = setUp()
+    const analytics = new Analytics('wk', { ...options, httpClient })
+    const settings = new Promise((resolve) => analytics.client.on('initialize', resolve))
+
+    expect(await settings).toMatchObject({ flushAt })
   })
 
   test.each([
@@ -53,7 +57,6 @@ describe('options', () => {
     ['axiosConfig', { axiosConfig: { proxy: false } }],
     ['httpRequestTimeout', { timeout: '10s' }],
     ['writeKey', {}],
-    ['errorHandler', { errorHandler: 5 }],
     ['axiosInstance', { axiosInstance: {} }],
     ['axiosRetryConfig', { axiosRetryConfig: { retries: 0 } }],
   ])(
@@ -73,6 +76,19 @@ describe('options', () => {
       }),
     )
     expect(() => new Client('wk', null as never)).not.toThrow()
+    expect(warned).toEqual([])
+  })
+
+  test('options that are empty, and a slash at the end of the path, are as in the original SDK', () => {
+    const empty = {
+      host: '',
+      path: '/v1/batch/',
+      retryCount: null,
+      axiosConfig: undefined,
+      axiosInstance: null,
+    }
+
+    expect(new Analytics('wk', empty as never).client.status.url).toBe('https://api.segment.io/v1/batch')
     expect(warned).toEqual([])
   })
 
@@ -96,9 +112,14 @@ describe('options', () => {
   )
 
   test('RudderAnalytics has its own default host; the options host and dataPlaneUrl set another one', () => {
-    expect(new RudderAnalytics('wk').host).toBe('https://hosted.rudderlabs.com')
-    expect(new RudderAnalytics('wk', { host: 'https://data.example/' }).host).toBe('https://data.example')
-    expect(new Analytics('wk', { dataPlaneUrl: 'https://data.example' }).host).toBe('https://data.example')
+    const urlOf = ({ client }: Analytics): string => client.status.url
+    expect(urlOf(new RudderAnalytics('wk'))).toBe('https://hosted.rudderlabs.com/v1/batch')
+    expect(urlOf(new RudderAnalytics('wk', { host: 'https://a.example/' }))).toBe(
+      'https://a.example/v1/batch',
+    )
+    expect(urlOf(new Analytics('wk', { dataPlaneUrl: 'https://b.example' }))).toBe(
+      'https://b.example/v1/batch',
+    )
   })
 })
 
