@@ -33,8 +33,6 @@ export interface FlushSummary {
   readonly deferred?: number
 }
 
-export type Outcome = 'delivered' | 'failed' | 'deferred'
-
 /** @param open How many events a flush waited for. */
 export function summaryOf(
   { delivered, failed, deferred }: { delivered: number; failed: number; deferred: number },
@@ -72,20 +70,6 @@ export function createCounts(): Counts {
     failures,
     awaited: 0,
     bytes: 0,
-  }
-}
-
-export function outcomeOf(code: FailureCode | 'deferred' | undefined): Outcome {
-  return code === undefined ? 'delivered' : code === 'deferred' ? code : 'failed'
-}
-
-export function countOutcome(counts: Counts, code: FailureCode | 'deferred' | undefined): void {
-  counts.pending--
-  if (code === undefined) counts.delivered++
-  else if (code === 'deferred') counts.deferred++
-  else {
-    counts.failed++
-    counts.failures[code]++
   }
 }
 

@@ -106,7 +106,7 @@ export function createCore(
       client: settings.compress === 'gzip' ? compressedLater(http, observer) : http,
       credentials,
       envelope,
-      isLast: () => core.isClosed,
+      owner,
       onRoom: () => soon(() => pump(core, clock.monotonic())),
       observer,
       clock,

@@ -6,7 +6,7 @@ import { blame, conclude, errorOf } from './conclude.ts'
 import type { Batch, Core, Flush, Request } from './core.ts'
 import { isInDoubt, isMisset, opensAtMs } from './service.ts'
 import { endFlush, errorInTrouble, settle } from './settle.ts'
-import { everyItem, givenUp, isFailing, isSomebodyWaiting } from './waiting.ts'
+import { everyItem, givenUp, isSomebodyWaiting } from './waiting.ts'
 
 /** While requests fail, it is looked so often whether somebody has waited for long enough. */
 const LOOK_MS = 1_000
@@ -178,6 +178,11 @@ function putBackLost(core: Core, { items }: Batch, error: unknown): void {
   core.observer.tellOnce('delivery_fault', `the delivery was interrupted and goes on: ${why}`)
 }
 
+/** Whether requests fail, or are limited. */
+function isFailing({ service, partsGate }: Core): boolean {
+  return isInDoubt(service) || partsGate.waits > 0
+}
+
 function giveUp(core: Core, nowMs: number): void {
   const { tried, tooOld, flushes } = givenUp(core, nowMs)
   if (tried.length > 0) settle(core, tried, errorOf(core))
@@ -207,16 +212,14 @@ function nextMs(core: Core, nowMs: number): number {
   for (const { endMs } of flushes) if (endMs < atMs) atMs = endMs
   if (counts.pending === 0) return atMs
   for (const { endMs } of inFlight) if (endMs < atMs) atMs = endMs
-  const isDoubtful = isInDoubt(service)
   if (core.intervalMs < atMs) atMs = core.intervalMs
-  const isFailingNow = isDoubtful || partsGate.waits > 0
-  if (!isFailingNow && parts.length === 0) return atMs
+  if (!isFailing(core) && parts.length === 0) return atMs
   const isWaiting = isSomebodyWaiting(core)
-  if (isFailingNow) {
+  if (isFailing(core)) {
     const leastMs = 1_000 * Math.min(settings.maxTotalBackoffDuration, settings.maxRateLimitDuration)
     atMs = Math.min(atMs, nowMs + (isWaiting ? LOOK_MS : Math.min(IDLE_LOOK_MS, leastMs)))
   }
-  const openings = isDoubtful
+  const openings = isInDoubt(service)
     ? [gateOpensAtMs(core)]
     : parts.map(({ notBeforeMs }) => Math.max(notBeforeMs, opensAtMs(partsGate, isWaiting)))
   // What is open, `next` has seen.

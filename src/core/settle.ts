@@ -5,7 +5,6 @@ import type { ErrorEvent } from '../events/events.ts'
 import { Context } from '../pipeline/context.ts'
 import { unwatchExit } from '../runtime/exit.node.ts'
 import type { Core, Flush, Work } from './core.ts'
-import { countOutcome, outcomeOf } from './counts.ts'
 import type { Item } from './item.ts'
 import { isInDoubt } from './service.ts'
 
@@ -39,8 +38,15 @@ function count(core: Core, item: Item, error: DeliveryError | undefined): void {
   if (item.record !== undefined && error?.code !== 'deferred') journal?.settled(item.record)
   release(core, item)
   if (item.isAwaited) counts.awaited--
-  countOutcome(counts, error?.code)
-  if (core.flushes.size > 0) countInFlushes(core, item, error?.code)
+  counts.pending--
+  const outcome = error === undefined ? 'delivered' : error.code === 'deferred' ? 'deferred' : 'failed'
+  counts[outcome]++
+  if (outcome === 'failed') counts.failures[error?.code as FailureCode]++
+  for (const flush of core.flushes) {
+    if (item.seq > flush.upTo) continue
+    flush.summary[outcome]++
+    if (--flush.open === 0) endFlush(core, flush)
+  }
   if (error !== undefined) observer.onLoss(error)
 }
 
@@ -74,14 +80,6 @@ export function release(core: Core, item: Item): void {
   item.bytes = 0
   if (item.stored !== undefined) core.store.release(item.stored)
   item.stored = undefined
-}
-
-function countInFlushes(core: Core, { seq }: Item, code: FailureCode | 'deferred' | undefined): void {
-  for (const flush of core.flushes) {
-    if (seq > flush.upTo) continue
-    flush.summary[outcomeOf(code)]++
-    if (--flush.open === 0) endFlush(core, flush)
-  }
 }
 
 /** Resolves a flush. It ends no event, and leaves nothing behind. */

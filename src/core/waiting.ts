@@ -1,6 +1,5 @@
 import type { Core, Flush } from './core.ts'
 import type { Item } from './item.ts'
-import { isInDoubt } from './service.ts'
 
 /** Who waits is told after so long with nothing accepted. */
 const PATIENCE_MS = 10_000
@@ -9,11 +8,6 @@ const LONG_AGO = Number.NEGATIVE_INFINITY
 /** Whether somebody waits for an outcome now, so that the backoff is short. */
 export function isSomebodyWaiting({ counts, flushes, settings }: Core): boolean {
   return counts.awaited > 0 || flushes.size > 0 || settings.isMaxRetriesGiven
-}
-
-/** Whether requests fail, or are limited. */
-export function isFailing({ service, partsGate }: Core): boolean {
-  return isInDoubt(service) || partsGate.waits > 0
 }
 
 /** The number of retries that counts now, and whether it was set. For requests for tokens, it is that of `oauthSettings`. */

@@ -57,7 +57,7 @@ function setUpWith<Client extends HTTPClient>(
     },
     clock,
     headers,
-    isLast: () => false,
+    owner: { isClosed: false },
     onRoom: () => {},
   })
   const items = storeAll(
