@@ -7,7 +7,6 @@ import { EventChanges } from './changes/changes.ts'
 import type { Clock } from './clock.ts'
 import type { Config } from './config/schema.ts'
 import { Deliverer } from './destinations/deliverer.ts'
-import type { ReleaseTarget } from './destinations/release.ts'
 import { FaultInjector } from './faults/injector.ts'
 import type { FaultOptions, FaultRule, FaultState, Faults } from './faults/rules.ts'
 import { type Feed, openFeed } from './feed.ts'
@@ -38,7 +37,6 @@ export interface CollectorParts {
   admin: AdminGate
   faults: Faults
   plan: TrackingPlan | null
-  release: ReleaseTarget | null
   isLocal: boolean
   onFault: OnFault
 }

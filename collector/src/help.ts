@@ -33,7 +33,6 @@ const REMEDIES: Readonly<Record<Reason, [remedy: string, field?: string]>> = {
   ],
   no_write_key: ['Set the writeKey of the client.', 'writeKey'],
   unknown_write_key: ['Compare the client’s writeKey with the sources of the config file.', 'writeKey'],
-  wrong_region: ['Set region: "eu", or the host of that region, in the client.'],
   bad_content_type: ['Send Content-Type: application/json.'],
   bad_encoding: ['Send the body plain or as gzip, and say so in Content-Encoding.'],
   body_too_large: [

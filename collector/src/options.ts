@@ -37,11 +37,6 @@ export interface CollectorOptions {
   adminToken?: string
   /** A tracking plan, or the path of a file with a plan. Events that violate the plan are marked. */
   plan?: TrackingPlanFile | string
-  /**
-   * The service to which the page may release chosen events: its address with a write key, `https://<write
-   * key>@api.segment.io`. Nothing is sent there automatically.
-   */
-  releaseTo?: string
   /** Limits for connections, for tests with hostile clients. */
   limits?: Partial<ServerLimits>
   /** The source of times, timers and random numbers, for tests. */

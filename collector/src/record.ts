@@ -29,7 +29,6 @@ export const REASONS = {
   dedup_conflict: 'this messageId was seen before, with different content; the first one counts',
   no_write_key: 'no write key in the header or the body',
   unknown_write_key: 'no source has this write key',
-  wrong_region: 'the source belongs to another region',
 
   bad_content_type: 'Content-Type is not application/json',
   bad_encoding: 'the body is not plain or gzip, or the gzip data is broken',

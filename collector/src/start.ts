@@ -4,7 +4,6 @@ import type { Clock } from './clock.ts'
 import { RunningCollector } from './collector.ts'
 import { ConfigError } from './config/config-error.ts'
 import type { Config } from './config/schema.ts'
-import { readRelease } from './destinations/release.ts'
 import { Faults } from './faults/rules.ts'
 import type { Collector } from './handle.ts'
 import { withoutBrackets } from './network-address.ts'
@@ -30,13 +29,12 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
   // All options are checked before anything is opened.
   const admin = new AdminGate(options.adminToken, isLocal)
   const faults = new Faults(clock)
-  const release = options.releaseTo === undefined ? null : readRelease(options.releaseTo)
   const plan = await readPlan(options.plan)
   const tokens = await createTokenServer(config, clock)
   const onFault = safeOnFault(options.onFault)
   const store = openStore(options, { clock, onFault })
   const running = new RunningCollector({
-    ...{ config, store, clock, tokens, admin, faults, plan, release, isLocal, onFault },
+    ...{ config, store, clock, tokens, admin, faults, plan, isLocal, onFault },
   })
   try {
     await running.listen(options.port ?? DEFAULT_PORT, host, options.limits)

@@ -105,7 +105,6 @@ test('the options of the command line take effect', async () => {
   const { url } = await start(
     ...['--store', ':memory:', '--admin-token', 'a-long-token', '--plan', plan],
     ...['--browser-origin', 'https://a.example', '--browser-origin', 'https://b.example'],
-    ...['--release-to', 'https://key@api.example.com'],
   )
   const send = (origin: string) =>
     post({ url }, '/v1/track', track({ event: 'Order', properties: {} }), { origin })
@@ -116,7 +115,6 @@ test('the options of the command line take effect', async () => {
   expect((await send('https://c.example')).status).toBe(403)
   expect((await fetch(`${url}/api/stats`)).status).toBe(401)
   expect(await ask('events?q=violation:*')).toMatchObject({ events: [{ name: 'Order', violations: 1 }] })
-  expect(await ask('release')).toEqual({ target: 'https://api.example.com' })
 })
 
 test('a port that is in use is reported in one line, with exit code 1', async () => {
@@ -129,7 +127,7 @@ test('a port that is in use is reported in one line, with exit code 1', async ()
 })
 
 const wrong = join(folder, 'wrong.json')
-writeFileSync(wrong, JSON.stringify({ rates: 5, region: 'mars' }))
+writeFileSync(wrong, JSON.stringify({ rates: 5, hostNames: 'mars' }))
 
 test.each([
   ['a port that is not a number', ['--port', 'http'], /'http' is invalid\. Expected a whole number/],
@@ -141,7 +139,7 @@ test.each([
   ],
   ['an empty value', ['check', '--plan='], /: --plan: expected a value/],
   ['a misspelt command', ['worker'], /unknown command 'worker': the commands are keygen, check, tail;/],
-  ['a config file with wrong settings', ['--config', wrong], /wrong\.json: .*region.*rates/],
+  ['a config file with wrong settings', ['--config', wrong], /wrong\.json: .*hostNames.*rates/],
   [
     'a file that is not a database',
     ['--store', wrong],

@@ -146,20 +146,18 @@ function sendEventFile(asking: Asking): unknown {
   return sendIndented(response, { event, request }, headers)
 }
 
-function about({ config, store, plan, admin, startedAt, log, release, context }: Asking): unknown {
+function about({ config, store, plan, admin, startedAt, log, context }: Asking): unknown {
   const { database, keep } = store
   return {
     version,
     startedAt,
     now: new Date(context.nowMs).toISOString(),
-    region: config.region,
     // Without the folder: it may be shown to anyone.
     database: basename(database.path),
     sources: config.sources?.map(({ name }) => name) ?? null,
     anyKey: config.sources === undefined,
     destinations: config.destinations.map(({ name }) => name),
     hasPlan: plan !== null,
-    releaseTo: release?.url ?? null,
     maxEvents: keep,
     log: log(),
     needsToken: admin.hasToken,

@@ -4,7 +4,6 @@ import type { TokenServer } from '../auth/tokens.ts'
 import type { EventChanges } from '../changes/changes.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
-import type { ReleaseTarget } from '../destinations/release.ts'
 import type { Faults } from '../faults/rules.ts'
 import { HttpProblem } from '../http/reply.ts'
 import type { Stats } from '../live/stats.ts'
@@ -19,7 +18,6 @@ export interface ApiParts {
   store: Store
   clock: Clock
   tokens: TokenServer | undefined
-  release: ReleaseTarget | null
   faults: Faults
   plan: TrackingPlan | null
   admin: AdminGate

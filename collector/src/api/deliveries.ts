@@ -1,6 +1,5 @@
 import * as z from 'zod'
 import type { DestinationConfig } from '../config/schema.ts'
-import { releaseEvent } from '../destinations/release.ts'
 import { HttpProblem } from '../http/reply.ts'
 import { destinations } from '../store/queries/destinations.ts'
 import { eventDetail } from '../store/queries/event-detail.ts'
@@ -8,13 +7,11 @@ import { type Asking, found, type Routes } from './asking.ts'
 import { readJson } from './body.ts'
 
 const MAX_CHOSEN = 1000
-const MAX_RELEASED = 100
 
 const ids = z.array(z.string().min(1).max(100))
 const retrySchema = z.strictObject({ ids: ids.max(MAX_CHOSEN).optional() })
 const chosenSchema = z.strictObject({ ids: ids.min(1).max(MAX_CHOSEN) })
 const replaySchema = z.strictObject({ destinations: z.array(z.string()).max(100).optional() })
-const releaseSchema = z.strictObject({ ids: ids.min(1).max(MAX_RELEASED) })
 
 export const DELIVERY_ROUTES: Routes = {
   'GET /api/destinations': ({ context, config }) => {
@@ -38,20 +35,6 @@ export const DELIVERY_ROUTES: Routes = {
     deleted: store.delete((await readJson(request, chosenSchema)).ids),
   }),
   'POST /api/events/:id/replay': replay,
-  'GET /api/release': ({ release }) => ({ target: release?.url ?? null }),
-  'POST /api/release': async ({ context, release, request }) => {
-    const { ids } = await readJson(request, releaseSchema)
-    if (release === null)
-      throw new HttpProblem(409, 'no_release_target', 'the collector was started without --release-to')
-    const failed: Array<{ id: string; reason: string }> = []
-    // One after another, so that the events are released in their order.
-    for (const id of ids) {
-      const event = eventDetail(context, id)
-      const reason = event === null ? 'there is no such event' : await releaseEvent(release, event)
-      if (reason !== null) failed.push({ id, reason })
-    }
-    return { released: ids.length - failed.length, failed }
-  },
 }
 
 async function replay({ context, id, store, wake, request }: Asking): Promise<unknown> {

@@ -4,8 +4,6 @@ import { storable } from '../plain-text.ts'
 
 export interface Source {
   name: string
-  region: 'default' | 'eu'
-  rate: number | undefined
   destinations: readonly string[] | undefined
 }
 
@@ -23,19 +21,17 @@ export class Sources {
 
   constructor(config: Config) {
     this.#config = config
-    for (const { name, writeKey = [], writeKeySha256 = [], destinations, ...own } of config.sources ?? []) {
-      const { region, rate } = { region: own.region ?? config.region, rate: own.rate ?? config.rate }
+    for (const { name, writeKey = [], writeKeySha256 = [], destinations } of config.sources ?? []) {
       const hashes = [...[writeKey].flat().map(sha256), ...[writeKeySha256].flat()]
-      for (const hash of hashes) this.#byHash.set(hash, { name, region, rate, destinations })
+      for (const hash of hashes) this.#byHash.set(hash, { name, destinations })
     }
   }
 
   /** If no sources are configured, any key of at most 200 characters is accepted, and is the name of its source. */
   find(writeKey: string): Source | undefined {
-    const { sources, region, rate } = this.#config
-    if (sources !== undefined) return this.#byHash.get(sha256(writeKey))
+    if (this.#config.sources !== undefined) return this.#byHash.get(sha256(writeKey))
     // Each event that is read has the name of its source.
     if (writeKey.length > MAX_NAME_CHARACTERS) return undefined
-    return { name: storable(writeKey), region, rate, destinations: undefined }
+    return { name: storable(writeKey), destinations: undefined }
   }
 }

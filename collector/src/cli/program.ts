@@ -11,7 +11,6 @@ export interface Values {
   log?: string
   config?: string
   plan?: string
-  releaseTo?: string
   browserOrigin?: string[]
   allowPublic?: boolean
   adminToken?: string
@@ -66,10 +65,6 @@ export function createProgram(commands: Commands, onExit: (exitCode: number) => 
   option('--log <address>', 'nats://<host>: also show the events of a trackpost-cluster')
   option('--config <path>', 'sources, destinations, OAuth ...; without, any write key is accepted')
   option('--plan <path>', 'tracking plan (JSON Schema); events that violate it are marked')
-  option(
-    '--release-to <url>',
-    'https://<write key>@<host>: service to which the web page can send chosen events',
-  )
   option(
     '--browser-origin <origin>',
     'pages of this origin may send events, * = all; can be repeated; default: pages of this machine',

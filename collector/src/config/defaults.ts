@@ -4,7 +4,6 @@ import type { Config } from './schema.ts'
  * Written out, because the validation library takes time to load, and tests start hundreds of collectors without a config file.
  */
 export const DEFAULT_CONFIG: Config = {
-  region: 'default',
   rejectUnknownKeys: false,
   strictContentType: false,
   hostNames: [],

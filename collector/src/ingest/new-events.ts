@@ -1,10 +1,9 @@
 import type { Caller } from '../auth/caller.ts'
-import type { Source } from '../auth/sources.ts'
 import type { Config } from '../config/schema.ts'
 import { planDeliveries } from '../destinations/select.ts'
 import type { NewEvent } from '../new-event.ts'
 import { isKind, type Kind, NO_TEXTS, type Reason, type Violation } from '../record.ts'
-import { type Envelope, type ReadMessage, readMessage } from './message.ts'
+import { type Envelope, readMessage } from './message.ts'
 import type { RefusedItem } from './read-request.ts'
 
 /** A caller whose events are recorded. Those of an unknown write key are recorded as not accepted. */
@@ -36,7 +35,7 @@ export function newEvent(item: unknown, bytes: number, context: RequestContext, 
   const message = readMessage(item, pathKind, envelope, bytes)
   if (isRounded) message.warnings.push('number')
   const source = caller.outcome === 'source' ? caller.source : undefined
-  const reason = callerReason(caller, config) ?? message.reason
+  const reason = caller.outcome === 'unknown' ? caller.reason : message.reason
   const { kind, name, userId, anonymousId, messageId, timestampMs, body, sent, warnings } = message
   // Written as one object literal: spreading several objects took a third of the whole time for an event.
   const event: NewEvent = {
@@ -52,29 +51,16 @@ export function newEvent(item: unknown, bytes: number, context: RequestContext, 
     reason,
     receivedAtMs: envelope.receivedAtMs,
     receivedAt: envelope.receivedAt,
-    deliveries: reason === null ? planFor(source, message, envelope.receivedAtMs, config) : [],
+    deliveries:
+      reason !== null || source === undefined
+        ? []
+        : planDeliveries(config.destinations, source, message.integrations),
   }
   if (requestId !== undefined) event.requestId = requestId
   if (warnings.length > 0) event.warnings = warnings
   if (plan === undefined || reason !== null || message.kind === null) return event
   const violations = plan.check(message.kind, message.name, item as object)
   return violations.length === 0 ? event : { ...event, violations }
-}
-
-/** Returns why no event of this caller is accepted; null if events may be accepted. */
-function callerReason(caller: KnownCaller, config: Config): Reason | null {
-  if (caller.outcome === 'unknown') return caller.reason
-  return caller.source.region === config.region ? null : 'wrong_region'
-}
-
-function planFor(
-  source: Source | undefined,
-  message: ReadMessage,
-  receivedAtMs: number,
-  { destinations }: Config,
-): NewEvent['deliveries'] {
-  if (source === undefined || destinations.length === 0) return []
-  return planDeliveries(destinations, source, message, receivedAtMs)
 }
 
 /** How much of an event over the size limit is kept, so that a developer can recognise the event. */

@@ -51,7 +51,6 @@ export function MoreMenu() {
         {known !== undefined && (
           <p class="menu-text">
             Version {known.version}, database {known.database}
-            {known.region !== 'default' && `, region ${known.region}`}
           </p>
         )}
       </Menu>

@@ -36,12 +36,10 @@ export type DeliveryState = EventSummary['destinations'][number]['state']
 /** What the page uses of it. */
 export interface About {
   version: string
-  region: string
   database: string
   /** Null if any write key is accepted. */
   sources: string[] | null
   anyKey: boolean
-  releaseTo: string | null
   needsToken: boolean
 }
 

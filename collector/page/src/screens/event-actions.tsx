@@ -1,11 +1,7 @@
-import { useSignal } from '@preact/signals'
 import { attempt, Button, Text } from '../components/basics.tsx'
 import { copy } from '../components/copy.tsx'
-import { Confirm } from '../components/dialog.tsx'
 import { Menu } from '../components/menu.tsx'
 import { asCurl, asTrackpost, collectorBase } from '../lib/as-code.ts'
-import { about } from '../lib/basics.ts'
-import { plural } from '../lib/format.ts'
 import { sendJson } from '../lib/http.ts'
 import type { EventDetails } from '../lib/types.ts'
 
@@ -15,11 +11,9 @@ interface ActionProps {
 }
 
 export function EventActions({ event, onDone }: ActionProps) {
-  const isReleasing = useSignal(false)
   const { message, sent } = event
   const original = sent ?? message
   const base = collectorBase()
-  const target = about.value?.releaseTo ?? null
   const replay = (destination?: string) =>
     attempt(async () => {
       const body = destination === undefined ? {} : { destinations: [destination] }
@@ -32,19 +26,6 @@ export function EventActions({ event, onDone }: ActionProps) {
       return destinations.length === 0
         ? 'No destination takes this event'
         : `Delivered again to ${destinations.join(', ')}`
-    })
-  const release = () =>
-    attempt(async () => {
-      const { released, failed } = await sendJson<{ released: number; failed: Array<{ reason: string }> }>(
-        'POST',
-        'api/release',
-        { ids: [event.id] },
-      )
-      onDone()
-      const [failure] = failed
-      return failure === undefined
-        ? `${plural(released, 'event')} released`
-        : `Not released: ${failure.reason}`
     })
   const names = event.destinations.map(({ name }) => name)
   return (
@@ -71,22 +52,6 @@ export function EventActions({ event, onDone }: ActionProps) {
               </Button>
             ))}
         </Menu>
-      )}
-      {target !== null && original !== null && (
-        <Button onClick={() => (isReleasing.value = true)}>Release…</Button>
-      )}
-      {isReleasing.value && target !== null && (
-        <Confirm
-          title="Release this event?"
-          action="Release"
-          onConfirm={release}
-          onClose={() => (isReleasing.value = false)}
-        >
-          <p>
-            The event is sent to <strong>{target}</strong>, as its client sent it. For that service it is a
-            real event: it may reach customers, and the release cannot be undone.
-          </p>
-        </Confirm>
       )}
     </p>
   )
