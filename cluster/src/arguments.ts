@@ -31,7 +31,7 @@ const OPTIONS: Readonly<Record<string, Option>> = {
     type: 'string',
     of: 'front',
     value: 'file',
-    help: 'the config file of the collector: sources, destinations, ...',
+    help: 'the config file of the collector: sources, rate, ...',
   },
   'allow-public': { type: 'boolean', of: 'front', help: 'let other machines reach the front' },
   port: {

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Authenticator } from './auth/caller.ts'
+import { RateLimit } from './auth/rate-limit.ts'
 import { Sources } from './auth/sources.ts'
 import { handleToken } from './auth/token-api.ts'
 import type { TokenServer } from './auth/tokens.ts'
@@ -63,6 +64,7 @@ export class Router implements ServerHandlers {
     this.#tracking = new TrackingApi({
       ...{ config, clock, sink, faults, onFault, plan: plan ?? undefined },
       authenticator: new Authenticator(config, new Sources(config), tokens),
+      rateLimit: new RateLimit(clock),
     })
   }
 

@@ -18,7 +18,7 @@ test('an empty config has the same effect as no config', () => {
 })
 
 test.each([
-  [{ rates: 0 }, /rates/],
+  [{ rate: 0 }, /rate/],
   [{ sorces: [] }, /sorces/],
   [{ browserOrigins: ['https://shop.example/'] }, /browserOrigins\.0: expected an origin/],
   [{ trustedProxies: ['10.0.0.0/33'] }, /trustedProxies\.0/],
@@ -44,7 +44,7 @@ test.each([
 
 test.each([
   ['is missing', undefined, 'cannot be read (ENOENT)'],
-  ['is not JSON', '{ "sources": 5,\n\n oops', 'not JSON'],
+  ['is not JSON', '{ "rate": 5,\n\n oops', 'not JSON'],
 ])('a config file that %s is refused', (_what, text, message) => {
   const path = join(newFolder(), 'config.json')
   if (text !== undefined) writeFileSync(path, text)

@@ -53,6 +53,7 @@ test('accepted events are appended to a file as JSON lines; rejected and duplica
 })
 
 test('each event lists the destinations that got it, and why others did not', async () => {
+  const clock = fakeClock(Date.parse('2026-05-17T12:00:00Z'))
   const folder = newFolder()
   const file = (name: string, more = {}) => ({
     name,
@@ -61,24 +62,32 @@ test('each event lists the destinations that got it, and why others did not', as
     ...more,
   })
   const collector = await openCollector({
+    clock: clock,
     config: {
-      sources: [{ name: 'shop', writeKey: 'shop', destinations: ['A', 'B'] }],
+      sources: [{ name: 'shop', writeKey: 'shop', destinations: ['A', 'B', 'Fresh'] }],
       destinations: [
         file('A'),
         file('B', { alternativeNames: ['Bee'] }),
         file('C'),
+        file('Fresh', { pastData: false }),
         file('Off', { enabled: false }),
       ],
     },
   })
 
-  await post(collector, '/v1/track', track({ integrations: { Bee: false } }))
-  await expect.poll(() => outcomes(collector)['A']?.state).toBe('delivered')
+  await post(
+    collector,
+    '/v1/track',
+    track({ timestamp: '2020-01-01T00:00:00Z', integrations: { Bee: false } }),
+  )
+  await post(collector, '/v1/track', track({ messageId: 'new', timestamp: '2026-05-17T11:00:00Z' }))
+  await expect.poll(() => outcomes(collector, { messageId: 'new' })['Fresh']?.state).toBe('delivered')
 
   expect(outcomes(collector)).toEqual({
     A: { state: 'delivered', attempts: 1 },
     B: { state: 'skipped', reason: 'integrations', attempts: 0 },
     C: { state: 'skipped', reason: 'not_enabled', attempts: 0 },
+    Fresh: { state: 'skipped', reason: 'past_data', attempts: 0 },
   })
 })
 

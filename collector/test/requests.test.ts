@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import type { Collector } from '../src/index.ts'
+import { systemClock } from '../src/system-clock.ts'
 import { basic, exchange, openCollector, post, track } from './support.ts'
 
 interface RequestLine {
@@ -59,7 +60,8 @@ test('a connection without any bytes is not recorded as a request', async () => 
 })
 
 test('refused requests are recorded too, each with its problem', async () => {
-  const collector = await openCollector({ config: { sources: [{ name: 'web', writeKey: 'k' }] } })
+  const config = { rate: 2, sources: [{ name: 'web', writeKey: 'k' }] }
+  const collector = await openCollector({ clock: { ...systemClock, monotonic: () => 0 }, config })
   const headers = { authorization: basic('k') }
   await post(collector, '/v1/track', '{\n "a": oops}', headers)
   await post(collector, '/v1/track', track(), { authorization: 'Basic ?' })
@@ -68,10 +70,11 @@ test('refused requests are recorded too, each with its problem', async () => {
   await fetch(`${collector.url}/v1/track`)
   await post(collector, '/v1/track', track(), { ...headers, origin: 'https://evil.example' })
   await post(collector, '/v1/track', track(), headers)
+  await post(collector, '/v1/track', track(), headers)
   await exchange(collector.port, `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(17_000)}\r\n\r\n`)
   await exchange(collector.port, 'nonsense\r\n\r\n')
 
-  const lines = await requests(collector, 8)
+  const lines = await requests(collector, 9)
   expect(lines.map(({ path, status, code }) => [path, status, code])).toEqual([
     ['/v1/track', 400, 'invalid_json'],
     ['/v1/track', 401, 'malformed_credentials'],
@@ -79,6 +82,7 @@ test('refused requests are recorded too, each with its problem', async () => {
     ['/v1/track', 405, 'method'],
     ['/v1/track', 403, 'origin'],
     ['/v1/track', 200, null],
+    ['/v1/track', 429, 'rate_limited'],
     ['', 431, 'headers_too_large'],
     ['', 400, 'bad_http'],
   ])

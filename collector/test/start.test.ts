@@ -6,7 +6,7 @@ test('until its first event, a collector with a config loads only the package of
   const built = fileURLToPath(new URL('../dist/index.cjs', import.meta.url))
   const program = `(async () => {
     const { startCollector } = require(${JSON.stringify(built)})
-    const collector = await startCollector({ port: 0, config: { rejectUnknownKeys: false } })
+    const collector = await startCollector({ port: 0, config: { rate: 5 } })
     await fetch(collector.url + '/v1/t', { method: 'POST', body: '{"writeKey":"k","userId":"u","event":"e"}' })
     await collector.waitFor({ event: 'e' })
     await collector.close()

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { buildMessage } from '../../src/message/build.ts'
 import type { Kind } from '../src/record.ts'
-import { basic, fakeClock, openCollector, post, postPlain, track } from './support.ts'
+import { basic, exchange, fakeClock, openCollector, post, postPlain, track } from './support.ts'
 
 const rejected: Array<[reason: string, path: string, message: Record<string, unknown>]> = [
   ['no_user_anon_id', 'track', { event: 'x' }],
@@ -173,6 +173,58 @@ test.each(otherTypes)('with strictContentType, a body of type %j gets 400', asyn
   expect(await response.json()).toMatchObject({ success: false, code: 'bad_content_type' })
   expect(await collector.waitFor({ reason: 'bad_content_type' })).toMatchObject([{ source: 'shop' }])
   expect(right.status).toBe(200)
+})
+
+test('only the source that is above the rate gets 429, with Retry-After and X-RateLimit-Reset', async () => {
+  const clock = fakeClock()
+  const collector = await openCollector({ clock: clock, config: { rate: 2 } })
+  const send = (key: string) => post(collector, '/v1/track', track(), { authorization: basic(key) })
+  await send('a')
+  await send('a')
+
+  const [over, other] = [await send('a'), await send('b')]
+  clock.advance(1000)
+  const later = await send('a')
+
+  expect([over.status, other.status, later.status]).toEqual([429, 200, 200])
+  expect(over.headers.get('retry-after')).toBe('1')
+  expect(over.headers.get('x-ratelimit-reset')).toBe('1')
+  expect(collector.count()).toBe(4)
+})
+
+test('a request over the rate gets 429 before its body is read, if its header has the key', async () => {
+  const collector = await openCollector({ config: { rate: 1 } })
+  await post(collector, '/v1/track', track(), { authorization: basic('a') })
+  const half = (authorization: string) =>
+    exchange(
+      collector.port,
+      `POST /v1/track HTTP/1.1\r\nHost: localhost\r\n${authorization}Connection: close\r\nContent-Length: 99\r\n\r\n{"half`,
+    )
+
+  expect(await half(`Authorization: ${basic('a')}\r\n`)).toMatch(/^HTTP\/1.1 429 /)
+})
+
+test('F120: if requests come at twice the rate for ten seconds, half of them are accepted, within 5 %', async () => {
+  const clock = fakeClock()
+  const collector = await openCollector({ clock: clock, config: { rate: 10 } })
+  const statuses: number[] = []
+
+  for (let i = 0; i < 200; i++) {
+    statuses.push((await post(collector, '/v1/track', track())).status)
+    clock.advance(50)
+  }
+
+  const accepted = statuses.filter((status) => status === 200).length
+  expect(accepted).toBeGreaterThanOrEqual(95)
+  expect(accepted).toBeLessThanOrEqual(105)
+})
+
+test('a source can have its own rate', async () => {
+  const config = { rate: 100, sources: [{ name: 's', writeKey: 'shop', rate: 1 }] }
+  const collector = await openCollector({ clock: fakeClock(), config })
+  await post(collector, '/v1/track', track())
+
+  expect((await post(collector, '/v1/track', track())).status).toBe(429)
 })
 
 /** What the specification (section 1) calls not valid; all else is taken. */

@@ -4,6 +4,7 @@ import { storable } from '../plain-text.ts'
 
 export interface Source {
   name: string
+  rate: number | undefined
   destinations: readonly string[] | undefined
 }
 
@@ -21,9 +22,15 @@ export class Sources {
 
   constructor(config: Config) {
     this.#config = config
-    for (const { name, writeKey = [], writeKeySha256 = [], destinations } of config.sources ?? []) {
+    for (const {
+      name,
+      rate = config.rate,
+      writeKey = [],
+      writeKeySha256 = [],
+      destinations,
+    } of config.sources ?? []) {
       const hashes = [...[writeKey].flat().map(sha256), ...[writeKeySha256].flat()]
-      for (const hash of hashes) this.#byHash.set(hash, { name, destinations })
+      for (const hash of hashes) this.#byHash.set(hash, { name, rate, destinations })
     }
   }
 
@@ -32,6 +39,6 @@ export class Sources {
     if (this.#config.sources !== undefined) return this.#byHash.get(sha256(writeKey))
     // Each event that is read has the name of its source.
     if (writeKey.length > MAX_NAME_CHARACTERS) return undefined
-    return { name: storable(writeKey), destinations: undefined }
+    return { name: storable(writeKey), rate: this.#config.rate, destinations: undefined }
   }
 }

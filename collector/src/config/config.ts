@@ -6,6 +6,8 @@ export interface SourceInput {
   writeKey?: string | string[] | undefined
   /** The SHA-256 hash of the write key, or up to two: 64 lower-case hexadecimal digits. */
   writeKeySha256?: string | string[] | undefined
+  /** Maximum requests per second, 1 to 1,000,000. Replaces the general `rate`. */
+  rate?: number | undefined
   /** Names of the destinations that get the events of this source; default: all. */
   destinations?: string[] | undefined
 }
@@ -17,6 +19,8 @@ interface DestinationBase {
   alternativeNames?: string[] | undefined
   /** Default true. */
   enabled?: boolean | undefined
+  /** Whether the destination gets events from the past (more than 24 hours old), for example imported ones; default true. */
+  pastData?: boolean | undefined
 }
 
 /** Appends events to a file, one JSON object per line. */
@@ -55,6 +59,8 @@ export interface ApplicationInput {
 
 /** The content of a config file. Unknown names are errors, so that a misspelt name is found at the start. */
 export interface ConfigInput {
+  /** Maximum requests per second for each source, 1 to 1,000,000; default: no limit. */
+  rate?: number | undefined
   /** At least one source. Default: any write key of at most 200 characters is accepted, and the write key is the name of its source. */
   sources?: SourceInput[] | undefined
   /**

@@ -3,6 +3,7 @@ import { isAddressOrNetwork } from '../network-address.ts'
 
 const name = z.string().min(1).max(200)
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'expected 64 lower-case hexadecimal digits')
+const rate = z.number().int().min(1).max(1_000_000)
 const httpUrl = z.url({ protocol: /^https?$/ })
 
 function isBare(text: string): boolean {
@@ -38,6 +39,7 @@ const source = z
     name,
     writeKey: oneOrTwo(z.string().min(1)),
     writeKeySha256: oneOrTwo(sha256),
+    rate: rate.optional(),
     destinations: z.array(name).optional(),
   })
   .refine((value) => (value.writeKey === undefined) !== (value.writeKeySha256 === undefined), {
@@ -48,6 +50,7 @@ const destinationBase = {
   name,
   alternativeNames: z.array(name).default([]),
   enabled: z.boolean().default(true),
+  pastData: z.boolean().default(true),
 }
 
 const destination = z.discriminatedUnion('type', [
@@ -81,6 +84,7 @@ function repeated(values: readonly string[]): string | undefined {
 /** `config.ts` repeats the types of the input by hand, so that users do not need the types of the validation library. */
 export const configSchema = z
   .strictObject({
+    rate: rate.optional(),
     sources: z.array(source).min(1).optional(),
     rejectUnknownKeys: z.boolean().default(false),
     strictContentType: z.boolean().default(false),

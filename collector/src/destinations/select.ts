@@ -2,9 +2,13 @@ import type { Source } from '../auth/sources.ts'
 import type { DestinationConfig } from '../config/schema.ts'
 import type { PlannedDelivery } from '../new-event.ts'
 
+/** Older events are past data. */
+const PAST_MS = 24 * 3_600_000
+
 export const SKIP_REASONS = {
   not_enabled: 'not enabled for this source',
   integrations: 'turned off by integrations',
+  past_data: 'takes no past data',
 } as const
 export type SkipReason = keyof typeof SKIP_REASONS
 
@@ -38,14 +42,16 @@ export function isSwitchedOn(integrations: Integrations, names: readonly string[
 export function planDeliveries(
   destinations: readonly DestinationConfig[],
   source: Source,
-  integrations: Integrations,
+  message: { readonly integrations: Integrations; readonly timestampMs: number },
+  receivedAtMs: number,
 ): PlannedDelivery[] {
   const planned: PlannedDelivery[] = []
-  for (const { name, alternativeNames, enabled } of destinations) {
+  for (const { name, alternativeNames, enabled, pastData } of destinations) {
     if (!enabled) continue
     let skip: SkipReason | undefined
     if (source.destinations !== undefined && !source.destinations.includes(name)) skip = 'not_enabled'
-    else if (!isSwitchedOn(integrations, [name, ...alternativeNames])) skip = 'integrations'
+    else if (!isSwitchedOn(message.integrations, [name, ...alternativeNames])) skip = 'integrations'
+    else if (!pastData && receivedAtMs - message.timestampMs > PAST_MS) skip = 'past_data'
     planned.push(skip === undefined ? { destination: name } : { destination: name, skippedBecause: skip })
   }
   return planned

@@ -54,7 +54,7 @@ export function newEvent(item: unknown, bytes: number, context: RequestContext, 
     deliveries:
       reason !== null || source === undefined
         ? []
-        : planDeliveries(config.destinations, source, message.integrations),
+        : planDeliveries(config.destinations, source, message, envelope.receivedAtMs),
   }
   if (requestId !== undefined) event.requestId = requestId
   if (warnings.length > 0) event.warnings = warnings

@@ -1,4 +1,5 @@
 import type { Authenticator, Caller } from '../auth/caller.ts'
+import type { RateLimit } from '../auth/rate-limit.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import type { FaultInjector } from '../faults/injector.ts'
@@ -39,6 +40,7 @@ export interface TrackingApiParts {
   config: Config
   clock: Clock
   authenticator: Authenticator
+  rateLimit: RateLimit
   sink: EventSink
   faults?: FaultInjector | undefined
   plan?: PlanChecker | undefined
@@ -72,6 +74,7 @@ export class TrackingApi {
     const early = authenticator.identifyByHeader(authorization)
     // A wrong key is refused before its body takes up memory, unless the request is to get an injected fault.
     if (early !== undefined && !faults?.isActive) requireKnown(early)
+    if (early !== undefined) this.#slowDown(early)
     const isJson = isJsonType(request.headers['content-type'])
     if (!isJson && config.strictContentType) throw new Refusal('bad_content_type')
     const body = await readEvents(path, exchange)
@@ -84,6 +87,7 @@ export class TrackingApi {
     notes.library = libraryOf(parsed)
     const caller = early ?? authenticator.identify(authorization, parsed.writeKey)
     if (caller.outcome === 'source') notes.source = caller.source.name
+    if (early === undefined) this.#slowDown(caller)
     const events = this.#judge(parsed, path, requireKnown(caller), notes)
     await this.#append(events, notes)
     replyJson(response, 200, { success: true })
@@ -139,6 +143,16 @@ export class TrackingApi {
         ? [refusedRequest(reason, path, base)]
         : items.map((item) => refusedMessage(item, base))
     sink.refused?.(rows).catch((cause: unknown) => onFault('a refused request could not be recorded', cause))
+  }
+
+  /** Counts a request of a source with a rate. @throws HttpProblem 429 when it is over the rate. */
+  #slowDown(caller: Caller): void {
+    if (caller.outcome !== 'source' || caller.source.rate === undefined) return
+    const waitMs = this.#parts.rateLimit.take(caller.source.name, caller.source.rate)
+    if (waitMs === undefined) return
+    const seconds = String(Math.ceil(waitMs / 1000))
+    const wait = { 'retry-after': seconds, 'x-ratelimit-reset': seconds }
+    throw new HttpProblem(429, 'rate_limited', `over the rate, wait ${seconds} s`, wait)
   }
 }
 
