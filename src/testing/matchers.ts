@@ -43,12 +43,12 @@ interface Search {
   readonly fate: 'sent' | 'failed'
   /** Events that may become candidates. */
   readonly undecided: number
-  readonly times?: number
 }
 
 function find(
   runner: unknown,
-  { wanted, call: calls, candidates, fate, undecided, times }: Search,
+  { wanted, call: calls, candidates, fate, undecided }: Search,
+  times?: number,
 ): MatcherResult {
   const matches = matchesOf((runner ?? {}) as Runner)
   const { part, whole } = wanted
@@ -91,8 +91,13 @@ function findSent(
 ): MatcherResult {
   const record = recordOf(received)
   const { messages: candidates } = record
-  const search: Search = { wanted, call, candidates, fate: 'sent', undecided: record.undecided() }
-  return find(runner, times === undefined ? search : { ...search, times })
+  return find(runner, { wanted, call, candidates, fate: 'sent', undecided: record.undecided() }, times)
+}
+
+function sentOfKind(type: Kind) {
+  return function toHaveSent(this: unknown, received: unknown, partial?: unknown): MatcherResult {
+    return findSent(this, received, wantedOf(type, partial), `${type} call`)
+  }
 }
 
 function trackOf(event: unknown, partial: unknown): [wanted: Wanted, call: string] {
@@ -143,25 +148,15 @@ export const matchers = {
     return findSent(this, received, ...trackOf(event, partial), times)
   },
   /** Finds an `identify` message with the values in `partial`. */
-  toHaveIdentified(this: unknown, received: unknown, partial?: unknown): MatcherResult {
-    return findSent(this, received, wantedOf('identify', partial), 'identify call')
-  },
+  toHaveIdentified: sentOfKind('identify'),
   /** Finds a `page` message with the values in `partial`. */
-  toHavePaged(this: unknown, received: unknown, partial?: unknown): MatcherResult {
-    return findSent(this, received, wantedOf('page', partial), 'page call')
-  },
+  toHavePaged: sentOfKind('page'),
   /** Finds a `screen` message with the values in `partial`. */
-  toHaveScreened(this: unknown, received: unknown, partial?: unknown): MatcherResult {
-    return findSent(this, received, wantedOf('screen', partial), 'screen call')
-  },
+  toHaveScreened: sentOfKind('screen'),
   /** Finds a `group` message with the values in `partial`. */
-  toHaveGrouped(this: unknown, received: unknown, partial?: unknown): MatcherResult {
-    return findSent(this, received, wantedOf('group', partial), 'group call')
-  },
+  toHaveGrouped: sentOfKind('group'),
   /** Finds an `alias` message with the values in `partial`. */
-  toHaveAliased(this: unknown, received: unknown, partial?: unknown): MatcherResult {
-    return findSent(this, received, wantedOf('alias', partial), 'alias call')
-  },
+  toHaveAliased: sentOfKind('alias'),
   /** Finds a `track` event with this name that failed, with the `code` and the other values in `partial`. */
   toHaveFailed(this: unknown, received: unknown, event: unknown, partial?: unknown): MatcherResult {
     const { failed, pending } = recordOf(received)
