@@ -22,17 +22,6 @@ export interface LastError {
   readonly code?: FailureCode
 }
 
-interface Warning {
-  readonly code: WarningEvent['code']
-  readonly reason: unknown
-  readonly plugin?: string
-  readonly ctx?: Context | undefined
-  /** Where nobody listens, it is logged once for each key; without a key, each time. */
-  readonly key?: string
-  readonly logCode: string
-  readonly text: () => string
-}
-
 /** Every fact that a user may want to know is told here, once: to listeners, to the log and to `status`. */
 export class Observer implements RequestObserver {
   readonly #client: Emitter<AnalyticsEvents>
@@ -132,23 +121,22 @@ export class Observer implements RequestObserver {
 
   /** The service fails, refuses the settings, or has recovered. Logged each time, because someone may have to act. */
   onOutage(text: string): void {
-    this.#warn({ code: 'outage', reason: new Error(text), logCode: 'outage', text: () => text })
+    this.#warn({ code: 'outage', reason: new Error(text) }, 'outage', () => text)
   }
 
   onJournal(text: string): void {
-    this.#warn({ code: 'spool', reason: new Error(text), key: 'spool', logCode: 'spool', text: () => text })
+    this.#warn({ code: 'spool', reason: new Error(text) }, 'spool', () => text, 'spool')
   }
 
   onPluginFailure({ plugin, verb, reason, ctx }: PluginFailure): void {
-    const key = `${plugin}\n${verb}`
-    this.#warn({ code: 'plugin', reason, plugin, ctx, key, logCode: reason.code, text: () => reason.message })
+    this.#warn({ code: 'plugin', reason, plugin, ctx }, 'plugin', () => reason.message, `${plugin}\n${verb}`)
   }
 
   onUserError(code: WarningEvent['code'], reason: unknown, ctx?: Context): void {
     // The log redacts the secrets of the client.
     const text = (): string =>
       `${code}: it failed, and was ignored, as further ones will be: ${describeThrown(reason, (one) => one)}`
-    this.#warn({ code, reason, ctx, key: code, logCode: 'user_code', text })
+    this.#warn({ code, reason, ctx }, 'user_code', text, code)
   }
 
   /** The failure of a `warning` listener is never told to `warning` listeners. */
@@ -160,7 +148,7 @@ export class Observer implements RequestObserver {
 
   /** Code of the user returned something unusable. `text` is of this library: it names types, never values. */
   onMisuse(code: WarningEvent['code'], text: string): void {
-    this.#warn({ code, reason: new TypeError(text), key: text, logCode: 'user_code', text: () => text })
+    this.#warn({ code, reason: new TypeError(text) }, 'user_code', () => text, text)
   }
 
   /** Told to no listener. */
@@ -172,15 +160,16 @@ export class Observer implements RequestObserver {
     guard(run, (reason) => this.onUserError(code, reason))
   }
 
-  #warn({ code, reason, plugin, ctx, key, logCode, text }: Warning): void {
-    if (!this.#listeners.has('warning')) {
-      if (key === undefined || !this.#hasTold(key)) this.#log.warn(logCode, text())
-      return
-    }
-    const event: WarningEvent = { code, reason }
-    if (plugin !== undefined) event.plugin = plugin
-    if (ctx !== undefined) event.ctx = ctx
-    emit(this.#client, 'warning', event)
+  /** @param key Where nobody listens, it is logged once for each key; without a key, each time. */
+  #warn(
+    { ctx, ...event }: Omit<WarningEvent, 'ctx'> & { ctx?: Context | undefined },
+    logCode: string,
+    text: () => string,
+    key?: string,
+  ): void {
+    if (this.#listeners.has('warning'))
+      emit(this.#client, 'warning', ctx === undefined ? event : { ...event, ctx })
+    else if (key === undefined || !this.#hasTold(key)) this.#log.warn(logCode, text())
   }
 
   #hasTold(key: string): boolean {

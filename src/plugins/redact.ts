@@ -7,8 +7,6 @@ import { compilePatterns, TextPatterns } from './text-patterns.ts'
 
 /** Options of {@link redact}: `keys`, `patterns` or both. */
 export interface RedactOptions {
-  /** Name of the plugin. Default: `redact`. */
-  name?: string | undefined
   /**
    * Keys whose values are replaced as a whole, at any depth. A string matches in upper or lower case, with or without `-`, `_` and
    * spaces: `creditCard` also matches `credit_card`. A regular expression may match any part of the key.
@@ -53,8 +51,8 @@ type Fields = Record<string, unknown>
  * await analytics.register(redact({ keys: ['password', 'ip'], patterns: [/[^\s@]+@[^\s@]+/] }))
  */
 export function redact(options: RedactOptions): Plugin {
-  requireOptions('redact', options, ['name', 'keys', 'patterns', 'replacement'])
-  const { name = 'redact', replacement = '[redacted]' } = options
+  requireOptions('redact', options, ['keys', 'patterns', 'replacement'])
+  const { replacement = '[redacted]' } = options
   const replace = readReplacement(replacement)
   const keys = new KeyPatterns(options.keys)
   const patterns = compilePatterns('patterns', options.patterns, 'g')
@@ -63,7 +61,7 @@ export function redact(options: RedactOptions): Plugin {
   }
   const redaction = new Redaction(keys, new TextPatterns(patterns, replace), replace)
   return {
-    name,
+    name: 'redact',
     type: 'before',
     onLoadFailure: 'drop',
     all(ctx) {

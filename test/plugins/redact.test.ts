@@ -351,7 +351,7 @@ test.each([
   [
     'a misspelt option',
     { keys: ['a'], pattern: [/x/] },
-    "no option 'pattern'; the options are name, keys, patterns",
+    "no option 'pattern'; the options are keys, patterns",
   ],
   ['keys that are not a list', { keys: 'email' }, 'keys: expected a list, got a string'],
   ['patterns that are not a list', { patterns: /x/ }, 'patterns: expected a list, got an object'],
