@@ -117,7 +117,6 @@ test.each([
     400,
     'bad_host',
   ],
-  ['for a tunnel', 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n', 405, 'method'],
   [
     'with an unknown Expect header',
     'POST /v1/none HTTP/1.1\r\nHost: localhost\r\nExpect: 200-maybe\r\nConnection: close\r\n\r\n',

@@ -35,7 +35,7 @@ export const CHANGES_ROUTES: Routes = {
 }
 
 async function changesOf({ comparison, context: { nowMs }, parameters }: Asking): Promise<ChangesReply> {
-  const { since, before, after, ...range } = readQuery('changes', parameters)
+  const { since, before, after } = readQuery('changes', parameters)
   if ((before === undefined) !== (after === undefined) || (since !== undefined && before !== undefined)) {
     throw new HttpProblem(400, 'bad_query', 'expected since, or before and after')
   }
@@ -46,14 +46,8 @@ async function changesOf({ comparison, context: { nowMs }, parameters }: Asking)
       : since !== undefined
         ? ({ by: 'time', sinceMs: readRange({ from: since }, nowMs).fromMs ?? 0 } as const)
         : usualQuestion(overview)
-  const question =
-    given?.by === 'time' ? { ...between(given.sinceMs, overview.deploys), ...limits(range, nowMs) } : given
+  const question = given?.by === 'time' ? between(given.sinceMs, overview.deploys) : given
   return { ...overview, comparison: question === undefined ? null : await comparison.compare(question) }
-}
-
-function limits(range: { from?: string; to?: string }, nowMs: number): { fromMs?: number; toMs?: number } {
-  const { fromMs, toMs } = readRange(range, nowMs)
-  return { ...(fromMs !== undefined && { fromMs }), ...(toMs !== undefined && { toMs }) }
 }
 
 /** Without a question: the newest deploy; without deploys, the two newest versions. */

@@ -24,11 +24,11 @@ type ReadPage = (cursor: string | undefined) => { lines: string[]; next: string 
 
 export function exportEvents(asking: Asking): Promise<typeof DONE> {
   const { context, parameters } = asking
-  const { format, order, safe, ...filter } = readQuery('export', parameters)
+  const { format, order, ...filter } = readQuery('export', parameters)
   const search = { ...readSearch(filter, context.nowMs), order, limit: PAGE, isFull: true }
   const lineOf = (event: object) =>
     format === 'csv'
-      ? csvLine(EVENT_COLUMNS, { ...event, message: JSON.stringify((event as EventRecord).message) }, safe)
+      ? csvLine(EVENT_COLUMNS, { ...event, message: JSON.stringify((event as EventRecord).message) })
       : `${JSON.stringify(event)}\n`
   const page: ReadPage = (cursor) => {
     const { events, next } = listEvents(context, { ...search, cursor })
@@ -40,13 +40,13 @@ export function exportEvents(asking: Asking): Promise<typeof DONE> {
 
 export function exportRequests(asking: Asking): Promise<typeof DONE> {
   const { context, parameters } = asking
-  const { order, q, safe, ...given } = readQuery('exportRequests', parameters)
+  const { order, q, ...given } = readQuery('exportRequests', parameters)
   const range = readRange(given, context.nowMs)
   const search = { search: readRequestSearch(q), ...range, order, limit: PAGE }
   const page: ReadPage = (cursor) => {
     const { requests, next } = listRequests(context, { ...search, cursor })
     const lines = requests.map(({ problem, events: { total: events, accepted }, ...request }) =>
-      csvLine(REQUEST_COLUMNS, { ...request, problem: problem?.message, events, accepted }, safe),
+      csvLine(REQUEST_COLUMNS, { ...request, problem: problem?.message, events, accepted }),
     )
     return { lines, next }
   }
@@ -81,16 +81,12 @@ function headLine(columns: readonly string[]): string {
   return `${columns.join(',')}\r\n`
 }
 
-function csvLine(
-  columns: readonly string[],
-  row: Readonly<Record<string, unknown>>,
-  safe: '0' | '1',
-): string {
-  return `${columns.map((column) => csvCell(String(row[column] ?? ''), safe === '1')).join(',')}\r\n`
+function csvLine(columns: readonly string[], row: Readonly<Record<string, unknown>>): string {
+  return `${columns.map((column) => csvCell(String(row[column] ?? ''))).join(',')}\r\n`
 }
 
-/** @param isSafe Whether a cell is marked as text if it looks like a formula, which a spreadsheet would run. */
-function csvCell(value: string, isSafe: boolean): string {
-  const safe = isSafe && /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
+/** A cell is marked as text if it looks like a formula, which a spreadsheet would run. */
+function csvCell(value: string): string {
+  const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }

@@ -15,8 +15,6 @@ const cursor = z.string().regex(/^\d{1,15}$/, 'expected a cursor')
 const timeCursor = z.string().regex(/^(?:-?\d{1,16}\.)?\d{1,15}$/, 'expected a cursor')
 
 const limit = integer.min(1).max(1000).default(100)
-/** Whether CSV cells that look like formulas are marked as text. */
-const safe = z.enum(['0', '1']).default('1')
 const rangeFields = textFields(['from', 'to'])
 const requestFields = { ...rangeFields, q: textField.optional() }
 
@@ -50,10 +48,9 @@ const SCHEMAS = {
     ...searchFields,
     order: order.default('oldest'),
     format: z.enum(['ndjson', 'csv']).default('ndjson'),
-    safe,
   }),
-  exportRequests: z.strictObject({ ...requestFields, order: order.default('oldest'), safe }),
-  changes: z.strictObject(textFields(['from', 'to', 'since', 'before', 'after'])),
+  exportRequests: z.strictObject({ ...requestFields, order: order.default('oldest') }),
+  changes: z.strictObject(textFields(['since', 'before', 'after'])),
   wait: z.strictObject({
     ...searchFields,
     count: integer.min(1).max(1_000_000).default(1),

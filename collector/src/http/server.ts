@@ -84,19 +84,13 @@ export async function listen(
       connectionsCheckingInterval: Math.max(20, Math.min(1000, Math.floor(limits.headersMs / 10))),
       keepAliveTimeout: KEEP_ALIVE_MS,
       noDelay: true,
-      // Otherwise Node.js itself would refuse a missing Host header, an unknown Expect header and CONNECT. The collector could
-      // not record these requests.
+      // Otherwise Node.js itself would refuse a request without a Host header, and it could not be recorded.
       requireHostHeader: false,
     },
     take,
   )
   // HTTP allows a server to ignore the Expect header.
   server.on('checkExpectation', take)
-  server.on('connect', ({ socket }: IncomingMessage) => {
-    socket.on('error', () => {})
-    refuse(socket, NO_PROXY, clock)
-    handlers.broken(socket.remoteAddress ?? '', NO_PROXY)
-  })
   server.maxConnections = limits.maxConnections
   // By default, Node.js leaves out all headers after the 2,000th, without an error: `Origin` and `Host` could be hidden there.
   // `maxHeaderSize` limits them.
@@ -164,7 +158,6 @@ const BROKEN_BY_ERROR: Readonly<Record<string, HttpProblem>> = {
   ERR_HTTP_REQUEST_TIMEOUT: new HttpProblem(408, 'timeout', 'the request took too long'),
 }
 const BAD_HTTP = new HttpProblem(400, 'bad_http', 'not a valid HTTP request')
-const NO_PROXY = new HttpProblem(405, 'method', 'CONNECT is for proxies')
 
 const LINGER_MS = 500
 const brokenBySocket = new WeakMap<Socket, HttpProblem>()

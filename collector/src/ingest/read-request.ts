@@ -151,13 +151,8 @@ function notJson(text: string): Refusal {
 
 /** The place is behind the characters that could be read. */
 function notUtf8(body: Buffer): Refusal {
-  // The decoder replaces the first bytes that are not UTF-8 by U+FFFD, which a client may have sent too, as three bytes.
-  let at = -1
-  let text = body.toString('utf8')
-  do {
-    at = text.indexOf('\ufffd', at + 1)
-  } while (at >= 0 && isUtf8(body.subarray(0, Buffer.byteLength(text.slice(0, at)) + 3)))
-  text = text.slice(0, Math.max(0, at))
+  // The decoder writes U+FFFD in their place.
+  const text = body.toString('utf8').replace(/\ufffd.*/s, '')
   return refusedAt(text, text.length, 'the body is not UTF-8 here')
 }
 

@@ -14,6 +14,15 @@ export interface Counted {
   repeated: number
 }
 
+const HELP: Readonly<Record<keyof Counted, [name: string, help: string]>> = {
+  requests: ['requests_total', 'Requests that ended.'],
+  refused: ['requests_refused_total', 'Requests answered with 400 to 499.'],
+  failed: ['requests_failed_total', 'Requests answered with 500 or more, or not at all.'],
+  accepted: ['events_accepted_total', 'Events that were kept, without repeats.'],
+  rejected: ['events_rejected_total', 'Events of answered requests that were not accepted.'],
+  repeated: ['events_repeated_total', 'Events that repeat an earlier one.'],
+}
+
 export class Counts {
   readonly #counted: Counted = { requests: 0, refused: 0, failed: 0, accepted: 0, rejected: 0, repeated: 0 }
 
@@ -36,25 +45,9 @@ export class Counts {
 
   /** In the text format of Prometheus. */
   get text(): string {
-    const { requests, refused, failed, accepted, rejected, repeated } = this.#counted
-    return [
-      metric('counter', 'requests_total', 'Requests that ended.', requests),
-      metric('counter', 'requests_refused_total', 'Requests answered with 400 to 499.', refused),
-      metric(
-        'counter',
-        'requests_failed_total',
-        'Requests answered with 500 or more, or not at all.',
-        failed,
-      ),
-      metric('counter', 'events_accepted_total', 'Events that were kept, without repeats.', accepted),
-      metric(
-        'counter',
-        'events_rejected_total',
-        'Events of answered requests that were not accepted.',
-        rejected,
-      ),
-      metric('counter', 'events_repeated_total', 'Events that repeat an earlier one.', repeated),
-    ].join('')
+    return Object.entries(HELP)
+      .map(([name, [suffix, help]]) => metric('counter', suffix, help, this.#counted[name as keyof Counted]))
+      .join('')
   }
 }
 

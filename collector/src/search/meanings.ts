@@ -1,5 +1,3 @@
-import type { Search } from './syntax.ts'
-
 /** Whether a key of a path may be an array index. */
 export function isPlace(key: string): boolean {
   return /^\d{1,6}$/.test(key)
@@ -15,19 +13,4 @@ export function caseVariants(text: string): string[] {
   const lower = text.toLowerCase()
   const first = [...lower][0] ?? ''
   return [...new Set([text, lower, text.toUpperCase(), first.toUpperCase() + lower.slice(first.length)])]
-}
-
-/** How many comparisons a search needs for each record: one for each meaning of each value. */
-export function comparisonsOf(search: Search): number {
-  switch (search.kind) {
-    case 'and':
-    case 'or':
-      return search.parts.reduce((sum, part) => sum + comparisonsOf(part), 0)
-    case 'not':
-      return comparisonsOf(search.part)
-    case 'text':
-      return caseVariants(search.text).length
-    case 'compare':
-      return search.values.length * (search.path.some(isPlace) ? 2 : 1)
-  }
 }

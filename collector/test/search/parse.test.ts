@@ -35,21 +35,22 @@ test.each([
 test.each([
   ['a '.repeat(200), 'bc', 2],
   ['event:a '.repeat(200), '"b c"', 5],
-  ['é '.repeat(100), 'ä', 1],
-  ['Äa '.repeat(66), 'éa', 2],
   [`event:${'a,'.repeat(199)}a `, 'event:b,c', 9],
-  ['properties.0.1.2.3:a '.repeat(100), '-(name:b)', 6],
-])('a line with 200 comparisons is searched; one more term is refused at its place', (line, term, length) => {
-  parseSearch(line, EVENT_VOCABULARY)
-  let caught: unknown
-  try {
-    parseSearch(line + term, EVENT_VOCABULARY)
-  } catch (cause) {
-    caught = cause
-  }
-  const position = line.length + term.search(/[^-(]/)
-  expect(caught).toMatchObject({ position, length, message: expect.stringMatching(/the limit is 200/) })
-})
+  ['properties.0.1:a '.repeat(200), '-(name:b)', 6],
+])(
+  'a line with 200 words and values is searched; one more term is refused at its place',
+  (line, term, length) => {
+    parseSearch(line, EVENT_VOCABULARY)
+    let caught: unknown
+    try {
+      parseSearch(line + term, EVENT_VOCABULARY)
+    } catch (cause) {
+      caught = cause
+    }
+    const position = line.length + term.search(/[^-(]/)
+    expect(caught).toMatchObject({ position, length, message: expect.stringMatching(/at most 200/) })
+  },
+)
 
 test.each(['ada', 'a b', 'say "hi"', '-x', 'a*', '5', 'true', 'OR', 'a,b', 'a:b', '(', '\\', '', 'é'])(
   'a term made from %j matches exactly this text',
