@@ -55,7 +55,6 @@ const SHAPES = {
   play: 'M5 3l8 5-8 5z',
   more: 'M3 8h.1M8 8h.1M13 8h.1',
   plus: 'M8 3.5v9M3.5 8h9',
-  swap: 'M5 3v10M5 13l-2.5-2.5M11 13V3M11 3l2.5 2.5',
 } as const
 export type IconName = keyof typeof SHAPES
 

@@ -1,6 +1,5 @@
 import { clock } from '../lib/format.ts'
-import { connection, heardAt, latest, quietSeconds } from '../lib/live.ts'
-import { isPaused } from '../lib/settings.ts'
+import { connection, heardAt, isPaused, latest, quietSeconds } from '../lib/live.ts'
 import { Icon } from './basics.tsx'
 
 /** The state of the connection in a word, and in a sentence. */

@@ -3,9 +3,8 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { Feed } from '../lib/feed.ts'
 import { dayKey, dayName, plural } from '../lib/format.ts'
-import { today } from '../lib/live.ts'
+import { isPaused, today } from '../lib/live.ts'
 import { hrefWith } from '../lib/router.ts'
-import { isPaused } from '../lib/settings.ts'
 import type { PageOf } from '../lib/types.ts'
 import type { View } from '../lib/use-feed.ts'
 import type { ListAddress } from '../lib/use-list-address.ts'
@@ -35,8 +34,6 @@ interface FeedListProps<T extends Item> {
   isEngaged: Signal<boolean>
   address: ListAddress
   timeOf(item: T): string
-  /** Changes when `timeOf` returns other times. */
-  timeName?: string
   columns: readonly Column[]
   cells(item: T): ComponentChildren
   rowClass?(item: T): string
@@ -63,9 +60,7 @@ function rowsOf<T extends { id: string }>(items: readonly T[], timeOf: (item: T)
   for (const item of items) {
     const time = timeOf(item)
     const day = dayKey(time)
-    // A list in another order may come to the same day twice.
-    if (before !== day)
-      rows.push({ kind: 'day', key: `day ${day} ${item.id}`, label: dayName(time, Date.now()) })
+    if (before !== day) rows.push({ kind: 'day', key: `day ${day}`, label: dayName(time, Date.now()) })
     rows.push({ kind: 'row', key: item.id, item })
     before = day
   }
@@ -80,7 +75,7 @@ export function FeedList<T extends Item>(props: FeedListProps<T>) {
   const [box, width] = useWidth<HTMLElement>()
   const items = feed.items.value
   // Depends on `today`, since the separator "Today" becomes "Yesterday" at midnight.
-  const rows = useMemo(() => rowsOf(items, timeOf), [items, today.value, props.timeName])
+  const rows = useMemo(() => rowsOf(items, timeOf), [items, today.value])
   const isTwoLine = width > 0 && width < TWO_LINES_BELOW
   useEffect(() => {
     if (openId !== undefined) selected.value = openId

@@ -12,7 +12,7 @@ export interface ValueActions {
 
 interface TreeProps extends ValueActions {
   value: unknown
-  changes?: Changes
+  changes?: Changes | undefined
   /** Paths of the fields that caused a problem, such as `properties.total`. */
   marked?: ReadonlySet<string>
   search?: string

@@ -4,16 +4,9 @@ import { about } from '../lib/basics.ts'
 import { count } from '../lib/format.ts'
 import { ask, sendJson } from '../lib/http.ts'
 import { latest, totalOf } from '../lib/live.ts'
-import { type Theme, theme } from '../lib/settings.ts'
-import { attempt, Button, Choice, Icon } from './basics.tsx'
+import { attempt, Button, Icon } from './basics.tsx'
 import { Confirm, Dialog } from './dialog.tsx'
 import { Menu } from './menu.tsx'
-
-const THEMES: ReadonlyArray<readonly [Theme, string]> = [
-  ['auto', 'Same as the system'],
-  ['light', 'Light'],
-  ['dark', 'Dark'],
-]
 
 /** Whether the help about keys and searches is open. */
 export const isHelping = signal(false)
@@ -36,12 +29,6 @@ export function MoreMenu() {
   return (
     <>
       <Menu label={<Icon name="more" />} title="More">
-        <Choice
-          label="Colours"
-          value={theme.value}
-          options={THEMES}
-          onChoose={(next) => (theme.value = next)}
-        />
         <Button onClick={() => (isHelping.value = true)}>Keyboard and search</Button>
         <hr />
         <Button id="clear" class="danger-text" onClick={() => (isForgetting.value = true)}>

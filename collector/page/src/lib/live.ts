@@ -25,6 +25,9 @@ export function totalOf({ accepted, rejected, repeated }: StreamMessage['stats']
 
 export const latest = signal<StreamMessage | undefined>(undefined)
 
+/** While this is true, nothing on the screen moves, and new items are only counted. */
+export const isPaused = signal(false)
+
 const isOpen = signal(false)
 const heardAtMs = signal(0)
 const nowMs = signal(Date.now())

@@ -1,8 +1,7 @@
 import { type Signal, useSignal, useSignalEffect } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { Feed, Question } from './feed.ts'
-import { connection, latest } from './live.ts'
-import { isPaused } from './settings.ts'
+import { connection, isPaused, latest } from './live.ts'
 import type { PageOf, StreamMessage } from './types.ts'
 
 type Item = { id: string; seq?: number }

@@ -1,8 +1,7 @@
 import { computed, effect } from '@preact/signals'
 import { useEffect, useState } from 'preact/hooks'
 import { getJson, type RequestError } from './http.ts'
-import { latest } from './live.ts'
-import { isPaused } from './settings.ts'
+import { isPaused, latest } from './live.ts'
 
 export interface Query<T> {
   /** After an error, the last data before the error. */

@@ -1,7 +1,7 @@
 import { attempt, Button, Text } from '../components/basics.tsx'
 import { copy } from '../components/copy.tsx'
 import { Menu } from '../components/menu.tsx'
-import { asCurl, asTrackpost, collectorBase } from '../lib/as-code.ts'
+import { asCurl, collectorBase, requestOf } from '../lib/as-code.ts'
 import { sendJson } from '../lib/http.ts'
 import type { EventDetails } from '../lib/types.ts'
 
@@ -13,7 +13,6 @@ interface ActionProps {
 export function EventActions({ event, onDone }: ActionProps) {
   const { message, sent } = event
   const original = sent ?? message
-  const base = collectorBase()
   const replay = (destination?: string) =>
     attempt(async () => {
       const body = destination === undefined ? {} : { destinations: [destination] }
@@ -33,9 +32,8 @@ export function EventActions({ event, onDone }: ActionProps) {
       {message !== null && original !== null && (
         <Menu label="Copy">
           <Button onClick={() => copy(JSON.stringify(message, null, 2), 'JSON')}>As JSON</Button>
-          <Button onClick={() => copy(asCurl(original, base), 'curl command')}>As a curl command</Button>
-          <Button onClick={() => copy(asTrackpost(original, base), 'Trackpost code')}>
-            As Trackpost code
+          <Button onClick={() => copy(asCurl(requestOf(original), collectorBase()), 'curl command')}>
+            As a curl command
           </Button>
         </Menu>
       )}

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
-import { useLayoutEffect, useMemo, useRef } from 'preact/hooks'
+import { useMemo, useRef } from 'preact/hooks'
 import { TEXT_FIELDS } from '../../../src/record.ts'
-import { Button, Choice, Section, Text } from '../components/basics.tsx'
+import { Button, Section, Text } from '../components/basics.tsx'
 import { copy } from '../components/copy.tsx'
 import { type AddTerm, titleOf } from '../components/event-cells.tsx'
 import { JsonTree } from '../components/json-tree.tsx'
@@ -11,9 +11,7 @@ import { compare, type Path, pathText } from '../lib/diff.ts'
 import { exactDateAndTime } from '../lib/format.ts'
 import { href, hrefWith } from '../lib/router.ts'
 import { termFor } from '../lib/search-line.ts'
-import type { EventDetails, EventRecord, Message } from '../lib/types.ts'
-
-type View = 'kept' | 'both' | 'other'
+import type { EventDetails, EventRecord } from '../lib/types.ts'
 
 function linkOf(path: Path, value: unknown): string | undefined {
   if (path.length !== 1 || typeof value !== 'string') return undefined
@@ -55,21 +53,14 @@ interface MessageProps {
 export function EventMessage({ event, other, addTerm }: MessageProps) {
   const { message, sent } = event
   const search = useSignal('')
-  const view = useSignal<View>('kept')
   const picked = useSignal<{ path: Path; value: unknown } | undefined>(undefined)
   const menu = useRef<HTMLDivElement>(null)
+  // Without another event, the differences are what the collector added or changed.
+  const before = other?.message ?? sent
   const changes = useMemo(
-    () => (sent === null || message === null ? undefined : compare(sent, message)),
-    [sent, message],
+    () => (before === null || message === null ? undefined : compare(before, message)),
+    [before, message],
   )
-  const fromOther = useMemo(
-    () => (other?.message && message !== null ? compare(other.message, message) : undefined),
-    [other, message],
-  )
-  // Before it is drawn, so that a comparison that was asked for is seen at once.
-  useLayoutEffect(() => {
-    if (fromOther !== undefined) view.value = 'other'
-  }, [other?.id])
   const marked = useMemo(() => markedFields(event), [event])
   if (message === null) {
     return (
@@ -78,75 +69,48 @@ export function EventMessage({ event, other, addTerm }: MessageProps) {
       </Section>
     )
   }
-  const views: Array<readonly [View, string]> = [['kept', 'As kept']]
-  if (sent !== null) views.push(['both', 'Beside what was sent'])
-  if (fromOther !== undefined) views.push(['other', 'Compared'])
   const onPick = (path: Path, value: unknown, at: HTMLElement) => {
     picked.value = { path, value }
     openAt(menu.current, at)
   }
-  const tree = (value: Message, differences: ReturnType<typeof compare> | undefined) => (
-    <JsonTree
-      value={value}
-      {...(differences === undefined ? {} : { changes: differences })}
-      marked={marked}
-      search={search.value}
-      linkOf={linkOf}
-      onPick={onPick}
-    />
-  )
   return (
     <Section
       title="Message"
       beside={
-        <>
-          {views.length > 1 && (
-            <Choice
-              label="Which message"
-              value={view.value}
-              options={views}
-              onChoose={(next) => (view.value = next)}
-            />
-          )}
-          <input
-            type="search"
-            class="small-search"
-            aria-label="Search in the message"
-            placeholder="Search in it"
-            value={search.value}
-            onInput={(input) => (search.value = input.currentTarget.value)}
-          />
-        </>
+        <input
+          type="search"
+          class="small-search"
+          aria-label="Search in the message"
+          placeholder="Search in it"
+          value={search.value}
+          onInput={(input) => (search.value = input.currentTarget.value)}
+        />
       }
     >
-      {other?.message === null && <p class="soft">The other event has no message to compare with.</p>}
-      {view.value === 'kept' && tree(message, changes)}
-      {view.value === 'both' && sent !== null && (
-        <div class="side-by-side">
-          <div>
-            <h4>Sent</h4>
-            {tree(sent, undefined)}
-          </div>
-          <div>
-            <h4>Kept</h4>
-            {tree(message, changes)}
-          </div>
-        </div>
-      )}
-      {view.value === 'other' && other !== null && (
-        <>
-          <p class="soft">
-            {fromOther?.size === 0 ? 'Equal to' : 'The marked values differ from'}{' '}
-            <a href={hrefWith({ open: other.id, with: event.id })}>
-              <Text value={titleOf(other)} /> of {exactDateAndTime(other.receivedAt)}
-            </a>
-            .
-          </p>
-          {tree(message, fromOther)}
-        </>
-      )}
+      {other !== null && <Comparison event={event} other={other} isEqual={changes?.size === 0} />}
+      <JsonTree
+        value={message}
+        changes={changes}
+        marked={marked}
+        search={search.value}
+        linkOf={linkOf}
+        onPick={onPick}
+      />
       <PickMenu menu={menu} picked={picked.value} addTerm={addTerm} />
     </Section>
+  )
+}
+
+function Comparison({ event, other, isEqual }: { event: EventDetails; other: Compared; isEqual: boolean }) {
+  if (other.message === null) return <p class="soft">The other event has no message to compare with.</p>
+  return (
+    <p class="soft">
+      {isEqual ? 'Equal to' : 'The marked values differ from'}{' '}
+      <a href={hrefWith({ open: other.id, with: event.id })}>
+        <Text value={titleOf(other)} /> of {exactDateAndTime(other.receivedAt)}
+      </a>
+      . {other !== event.first && <a href={hrefWith({ with: undefined })}>Compare no longer</a>}
+    </p>
   )
 }
 

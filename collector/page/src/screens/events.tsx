@@ -1,7 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { TEXT_FIELDS } from '../../../src/record.ts'
-import { Button, Icon } from '../components/basics.tsx'
 import { EventCells, isRepeat } from '../components/event-cells.tsx'
 import { type Column, FeedList } from '../components/feed-list.tsx'
 import {
@@ -19,7 +18,6 @@ import { Feed } from '../lib/feed.ts'
 import { type Filter, filterTerm } from '../lib/filters.ts'
 import { latest } from '../lib/live.ts'
 import { quoted, termFor } from '../lib/search-line.ts'
-import { shownTime } from '../lib/settings.ts'
 import type { Suggestion } from '../lib/suggest.ts'
 import type { EventPage, EventSummary } from '../lib/types.ts'
 import { useFeed } from '../lib/use-feed.ts'
@@ -52,15 +50,13 @@ export function EventsScreen() {
     question,
     { markOf: ({ head }) => head, isUnsettled },
   )
-  const timeOf = ({ receivedAt, timestamp }: EventSummary) =>
-    shownTime.value === 'received' ? receivedAt : (timestamp ?? receivedAt)
   const key = JSON.stringify(question)
   useEffect(() => {
     picked.value = new Map()
   }, [key])
   const columns: readonly Column[] = [
     [<PickBox key="all" feed={feed} picked={picked} />, 'pick'],
-    [<TimeColumn key="time" />, 'time'],
+    ['Received', 'time'],
     ['Kind', 'kind'],
     ['Event', 'name'],
     ['User', 'user'],
@@ -81,8 +77,7 @@ export function EventsScreen() {
       feed={feed}
       isEngaged={isEngaged}
       address={address}
-      timeOf={timeOf}
-      timeName={shownTime.value}
+      timeOf={({ receivedAt }) => receivedAt}
       columns={columns}
       onView={onView}
       onKey={(event, of) => {
@@ -135,7 +130,6 @@ export function EventsScreen() {
       cells={(event) => (
         <EventCells
           event={event}
-          timeOf={timeOf}
           pick={<PickBox event={event} feed={feed} picked={picked} />}
           addTerm={addTerm}
         />
@@ -146,20 +140,6 @@ export function EventsScreen() {
         )
       }
     />
-  )
-}
-
-/** The time that the list shows: of receipt, or of the event itself. The order is always that of receipt. */
-function TimeColumn() {
-  const isReceived = shownTime.value === 'received'
-  return (
-    <Button
-      class="quiet small"
-      title={isReceived ? 'Show when the events happened' : 'Show when the events were received'}
-      onClick={() => (shownTime.value = isReceived ? 'happened' : 'received')}
-    >
-      {isReceived ? 'Received' : 'Happened'} <Icon name="swap" />
-    </Button>
   )
 }
 

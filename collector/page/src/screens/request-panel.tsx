@@ -1,7 +1,7 @@
 import { Ago, attempt, Button, Fact, HTTPStatus, Pill, Section, Text } from '../components/basics.tsx'
 import { CopyButton, copy } from '../components/copy.tsx'
 import { Panel } from '../components/side-panel.tsx'
-import { asCurlRequest, collectorBase } from '../lib/as-code.ts'
+import { asCurl, collectorBase } from '../lib/as-code.ts'
 import { codeInWords, helpFor } from '../lib/basics.ts'
 import { bytes, capitalised, dateAndTime, duration, plural } from '../lib/format.ts'
 import { sendJson } from '../lib/http.ts'
@@ -74,7 +74,6 @@ export function RequestPanel({ id, onClose }: { id: string; onClose(): void }) {
 }
 
 function Actions({ request }: { request: RequestDetails }) {
-  const curl = asCurlRequest(request, collectorBase())
   const send = () =>
     attempt(async () => {
       const path = `api/requests/${encodeURIComponent(request.id)}/send`
@@ -82,11 +81,11 @@ function Actions({ request }: { request: RequestDetails }) {
       if (answer.request !== null) go(hrefWith({ open: answer.request }))
       return `Sent again: the answer is ${answer.status}`
     })
+  if (request.bodyIsCut) return <p class="soft">Only the beginning of the body was kept.</p>
   return (
     <p class="actions">
-      {curl !== undefined && <Button onClick={() => copy(curl, 'curl command')}>Copy as curl</Button>}
-      {curl !== undefined && <Button onClick={send}>Send again</Button>}
-      {curl === undefined && <span class="soft">Only the beginning of the body was kept.</span>}
+      <Button onClick={() => copy(asCurl(request, collectorBase()), 'curl command')}>Copy as curl</Button>
+      <Button onClick={send}>Send again</Button>
     </p>
   )
 }
