@@ -1,17 +1,21 @@
-import { type Signal, useSignal } from '@preact/signals'
+import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
-import type { Feed } from '../lib/feed.ts'
-import { dayKey, dayName, plural } from '../lib/format.ts'
+import type { Feed, Item } from '../lib/feed.ts'
+import { type Filter, filterTerm } from '../lib/filters.ts'
+import { capitalised, dayKey, dayName, plural } from '../lib/format.ts'
 import { isPaused, today } from '../lib/live.ts'
 import { hrefWith } from '../lib/router.ts'
-import type { PageOf } from '../lib/types.ts'
-import type { View } from '../lib/use-feed.ts'
+import type { Suggestion } from '../lib/suggest.ts'
+import type { LiveFeed } from '../lib/use-feed.ts'
 import type { ListAddress } from '../lib/use-list-address.ts'
 import { useWidth } from '../lib/use-width.ts'
 import { Button, Icon, Nothing } from './basics.tsx'
+import { FilterMenu, TimeFilter } from './filter-menu.tsx'
+import { FirstSteps } from './first-steps.tsx'
 import { isHelping } from './more-menu.tsx'
 import { Screen } from './screen.tsx'
+import { SearchLine } from './search-line.tsx'
 import { VirtualList } from './virtual-list.tsx'
 
 type Row<T> = { kind: 'day'; key: string; label: string } | { kind: 'row'; key: string; item: T }
@@ -19,30 +23,24 @@ type Row<T> = { kind: 'day'; key: string; label: string } | { kind: 'row'; key: 
 /** The title may be a control, for example the choice between two times. */
 export type Column = readonly [title: ComponentChildren, className: string]
 
-interface Item {
-  id: string
-  seq?: number
-}
-
 interface FeedListProps<T extends Item> {
   /** In the singular, such as `event`. */
   noun: string
-  title: string
-  label: string
-  feed: Feed<T, PageOf>
-  /** Set while the pointer or the focus is in the list. */
-  isEngaged: Signal<boolean>
+  /** A search, for the empty search line. */
+  example: string
+  list: LiveFeed<T>
   address: ListAddress
   timeOf(item: T): string
   columns: readonly Column[]
   cells(item: T): ComponentChildren
   rowClass?(item: T): string
+  filters: readonly Filter[]
+  suggestions: readonly Suggestion[]
   actions: ComponentChildren
-  tools(width: number): ComponentChildren
+  /** Takes the place of the filters. */
+  bar?: ComponentChildren
   panel: ComponentChildren
-  whenEmpty: ComponentChildren
   class?: string
-  onView(view: View<T>): void
   onKey?(event: KeyboardEvent, item: T): void
 }
 
@@ -68,8 +66,10 @@ function rowsOf<T extends { id: string }>(items: readonly T[], timeOf: (item: T)
 }
 
 export function FeedList<T extends Item>(props: FeedListProps<T>) {
-  const { noun, feed, isEngaged, address, timeOf, rowClass } = props
-  const { openId, open, question } = address
+  const { noun, address, filters, timeOf, rowClass } = props
+  const { feed, isEngaged, onView } = props.list
+  const { line, setLine, openId, open, question } = address
+  const title = `${capitalised(noun)}s`
   const selected = useSignal<string | undefined>(openId)
   const isAtTop = useSignal(true)
   const [box, width] = useWidth<HTMLElement>()
@@ -104,17 +104,15 @@ export function FeedList<T extends Item>(props: FeedListProps<T>) {
     // An empty list has no frame that the pointer could leave.
     if (isEmpty) point(false)
   }, [isEmpty])
-  const list = isEmpty ? (
+  const rowList = isEmpty ? (
     <div class="scroll">
-      <Empty noun={noun} isFiltered={Object.keys(question).length > 0}>
-        {props.whenEmpty}
-      </Empty>
+      {Object.keys(question).length > 0 ? <NoneMatches noun={noun} /> : <FirstSteps />}
     </div>
   ) : (
     <div class="list-frame" ref={frame} {...engaging}>
       {feed.isLoading.value && <div class="searching" />}
       <VirtualList<Row<T>>
-        label={props.label}
+        label={`${title}, newest first`}
         items={rows}
         keyOf={({ key }) => key}
         isRow={({ kind }) => kind === 'row'}
@@ -133,7 +131,7 @@ export function FeedList<T extends Item>(props: FeedListProps<T>) {
         onNearEnd={() => void feed.loadOlder()}
         onView={(atTop, visible) => {
           isAtTop.value = atTop
-          props.onView({
+          onView({
             isAtTop: atTop,
             visible: visible.flatMap((row) => (row.kind === 'row' ? [row.item] : [])),
           })
@@ -154,7 +152,7 @@ export function FeedList<T extends Item>(props: FeedListProps<T>) {
   )
   return (
     <Screen
-      title={props.title}
+      title={title}
       class={`${noun}s ${props.class ?? ''}`}
       paneRef={box}
       state={
@@ -164,8 +162,29 @@ export function FeedList<T extends Item>(props: FeedListProps<T>) {
         </>
       }
       actions={props.actions}
-      tools={props.tools(width)}
-      list={list}
+      tools={
+        <>
+          <SearchLine
+            label={`Search ${noun}s`}
+            placeholder={`Search ${noun}s: a word, or ${props.example}`}
+            line={line}
+            onLine={setLine}
+            suggestions={props.suggestions}
+            error={feed.error.value}
+            onRetry={() => void feed.reload()}
+            hidden={new Set(filters.flatMap((filter) => filterTerm(line, filter)?.index ?? []))}
+          />
+          {props.bar ?? (
+            <div class="filters">
+              {filters.map((filter) => (
+                <FilterMenu key={filter.title} filter={filter} line={line} setLine={setLine} />
+              ))}
+              <TimeFilter />
+            </div>
+          )}
+        </>
+      }
+      list={rowList}
       panel={props.panel}
     />
   )
@@ -183,16 +202,7 @@ function Columns({ columns }: { columns: readonly Column[] }) {
   )
 }
 
-function Empty({
-  noun,
-  isFiltered,
-  children,
-}: {
-  noun: string
-  isFiltered: boolean
-  children: ComponentChildren
-}) {
-  if (!isFiltered) return <>{children}</>
+function NoneMatches({ noun }: { noun: string }) {
   return (
     <Nothing title={`No ${noun} matches`}>
       <p>
@@ -210,7 +220,7 @@ function Empty({
 
 interface StateProps {
   noun: string
-  feed: Feed<{ id: string }, PageOf>
+  feed: Feed<Item>
 }
 
 interface NewestProps extends StateProps {

@@ -8,14 +8,6 @@ import { visibleText } from '../lib/visible-text.ts'
 import { Button, Icon, Text } from './basics.tsx'
 import { Menu } from './menu.tsx'
 
-export interface FilterOption {
-  text: string
-  term: string
-  count?: number
-  /** Shown as a part of the option above. */
-  isPart?: boolean
-}
-
 const MENU_SOURCES = 20
 
 /** The most frequent first. */
@@ -25,10 +17,11 @@ export function byCount(counts: Readonly<Record<string, number>> = {}): Array<[n
     .sort(([, a], [, b]) => b - a)
 }
 
-export function sourceOptions(): FilterOption[] {
-  return byCount(latest.value?.stats.bySource)
+export function sourceFilter(): Filter {
+  const options = byCount(latest.value?.stats.bySource)
     .slice(0, MENU_SOURCES)
     .map(([name, count]) => ({ text: name, term: termFor('source', name), count }))
+  return { title: 'Source', fields: ['source'], options }
 }
 
 function Frame({
@@ -75,27 +68,19 @@ function Frame({
 /** A choice that sets one term of the search. */
 export function FilterMenu({
   filter,
-  options,
-  wordsOf = (term) => term.replace(/^[a-z]+:/, ''),
   line,
   setLine,
 }: {
   filter: Filter
-  options: readonly FilterOption[]
-  /** Words for a term that is none of the options. Default: its value. */
-  wordsOf?(term: string): string
   line: string
   setLine(line: string): void
 }) {
+  const { title, options, wordsOf = (term: string) => term.replace(/^[a-z]+:/, '') } = filter
   const own = filterTerm(line, filter)
   const chosen = options.find(({ term }) => term === own?.text)
   const set = (term: string | undefined) => setLine(withFilter(line, filter, term))
   return (
-    <Frame
-      title={filter.title}
-      value={own && (chosen?.text ?? wordsOf(own.text))}
-      onRemove={() => set(undefined)}
-    >
+    <Frame title={title} value={own && (chosen?.text ?? wordsOf(own.text))} onRemove={() => set(undefined)}>
       {options.length === 0 && <p class="menu-text">Nothing has arrived yet.</p>}
       {options.map(({ text, term, count, isPart }) => (
         <Button

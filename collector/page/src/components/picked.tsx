@@ -3,7 +3,7 @@ import { deleteEvents, linesOf, MAX_CHOSEN, matchingIds } from '../lib/chosen.ts
 import type { Feed, Question } from '../lib/feed.ts'
 import { count, plural } from '../lib/format.ts'
 import { getJson } from '../lib/http.ts'
-import type { EventPage, EventSummary } from '../lib/types.ts'
+import type { EventSummary } from '../lib/types.ts'
 import { visibleText } from '../lib/visible-text.ts'
 import { attempt, Button } from './basics.tsx'
 import { copy } from './copy.tsx'
@@ -14,7 +14,7 @@ import { Menu } from './menu.tsx'
 export type Picked = Signal<ReadonlyMap<string, EventSummary>>
 
 interface PickProps {
-  feed: Feed<EventSummary, EventPage>
+  feed: Feed<EventSummary>
   picked: Picked
 }
 

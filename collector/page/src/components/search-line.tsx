@@ -6,9 +6,6 @@ import { isUnfinished, type Suggestion, suggest, withSuggestion } from '../lib/s
 import { visibleText } from '../lib/visible-text.ts'
 import { Button, Icon, Problem, Text } from './basics.tsx'
 
-/** From this width in pixels, the search box has room for an example. */
-export const EXAMPLE_FROM = 860
-
 interface SearchProps {
   label: string
   placeholder: string
@@ -18,7 +15,7 @@ interface SearchProps {
   error: RequestError | undefined
   onRetry(): void
   /** Positions of terms that are shown elsewhere, in a filter of their own. */
-  hidden?: ReadonlySet<number>
+  hidden: ReadonlySet<number>
 }
 
 const TYPING_MS = 300
@@ -60,9 +57,7 @@ export function SearchLine(props: SearchProps) {
   }
   const { standing } = own.current
   const terms = termsOf(standing)
-  const shown = terms.flatMap((term, index) =>
-    draft === '' && hidden?.has(index) === true ? [] : [{ term, index }],
-  )
+  const shown = terms.flatMap((term, index) => (draft === '' && hidden.has(index) ? [] : [{ term, index }]))
   const found = active === undefined ? [] : suggest(props.suggestions, draft)
 
   const tell = (nextStanding: string, text: string, isTyped: boolean) => {

@@ -5,12 +5,13 @@ import type { PageOf } from './types.ts'
 /** The request parameters that filter the list. */
 export type Question = Readonly<Record<string, string>>
 
-interface FeedOptions<T, P extends PageOf> {
-  /** Address of the list, such as `api/events`. */
-  path: string
-  pick(page: P): T[]
-  /** Counts matching items. Without `countPath`, new items are fetched to be counted. */
-  countPath?: string
+export type FeedName = 'events' | 'requests'
+
+type Page<T> = PageOf & { [name in FeedName]?: T[] }
+
+export interface Item {
+  id: string
+  seq?: number
 }
 
 const PAGE_SIZE = 200
@@ -22,7 +23,7 @@ const MAX_WATCHED = 5000
  *
  * While the user looks at older items, or has paused the list, new items are counted but not shown.
  */
-export class Feed<T extends { id: string; seq?: number }, P extends PageOf = PageOf> {
+export class Feed<T extends Item> {
   readonly items = signal<T[]>([])
   /** Number of new items that match but are not shown yet. */
   readonly waiting = signal(0)
@@ -34,7 +35,7 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
   readonly isStale = signal(true)
   readonly hasMore = signal(false)
 
-  readonly #options: FeedOptions<T, P>
+  readonly #name: FeedName
   #question: Question = {}
   #next: string | null = null
   #head: string | undefined
@@ -44,8 +45,8 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
   /** The `isHeld` of the last call of `follow` during a request; `undefined` if there was no such call. */
   #missedNews: boolean | undefined
 
-  constructor(options: FeedOptions<T, P>) {
-    this.#options = options
+  constructor(name: FeedName) {
+    this.#name = name
   }
 
   /** Until there is a response, the old items stay, and `isStale` is true. */
@@ -65,7 +66,7 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
     try {
       const page = await this.#fetch({}, gone.signal)
       batch(() => {
-        this.items.value = this.#options.pick(page)
+        this.items.value = this.#itemsOf(page)
         this.isLoading.value = false
         this.isStale.value = false
         this.waiting.value = 0
@@ -86,7 +87,7 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
     try {
       const page = await this.#fetch({ cursor: this.#next }, signal)
       batch(() => {
-        this.items.value = [...this.items.value, ...this.#options.pick(page)]
+        this.items.value = [...this.items.value, ...this.#itemsOf(page)]
         this.#turned(page)
       })
     } catch (cause) {
@@ -137,7 +138,7 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
     const range = { after: String(Math.min(...numbers) - 1), order: 'oldest', limit: String(numbers.length) }
     try {
       const page = await this.#fetch(range, signal)
-      const byId = new Map(this.#options.pick(page).map((item) => [item.id, item]))
+      const byId = new Map(this.#itemsOf(page).map((item) => [item.id, item]))
       this.items.value = this.items.value.map((item) => byId.get(item.id) ?? item)
     } catch (cause) {
       this.#failed(cause, signal)
@@ -148,18 +149,22 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
     this.#gone.abort()
   }
 
-  #fetch(more: Question, signal: AbortSignal): Promise<P> {
+  #itemsOf(page: Page<T>): T[] {
+    return page[this.#name] ?? []
+  }
+
+  #fetch(more: Question, signal: AbortSignal): Promise<Page<T>> {
     const parameters = new URLSearchParams({
       ...this.#question,
       order: 'newest',
       limit: String(PAGE_SIZE),
-      ...(this.#options.path === 'api/events' ? { view: 'summary' } : {}),
+      ...(this.#name === 'events' ? { view: 'summary' } : {}),
       ...more,
     })
-    return getJson<P>(`${this.#options.path}?${parameters}`, signal)
+    return getJson(`api/${this.#name}?${parameters}`, signal)
   }
 
-  #turned(page: P): void {
+  #turned(page: PageOf): void {
     this.#next = page.next
     this.error.value = undefined
     this.hasMore.value = page.next !== null
@@ -167,20 +172,19 @@ export class Feed<T extends { id: string; seq?: number }, P extends PageOf = Pag
 
   async #countNewer(signal: AbortSignal): Promise<void> {
     const after = this.#head ?? ''
-    const { countPath, pick } = this.#options
-    if (countPath === undefined) {
-      const page = await this.#fetch({ after }, signal)
-      this.waiting.value = pick(page).length
+    if (this.#name === 'requests') {
+      // Their number cannot be asked for.
+      this.waiting.value = this.#itemsOf(await this.#fetch({ after }, signal)).length
     } else {
       const parameters = new URLSearchParams({ ...this.#question, after })
-      const { count } = await getJson<{ count: number }>(`${countPath}?${parameters}`, signal)
+      const { count } = await getJson<{ count: number }>(`api/count?${parameters}`, signal)
       this.waiting.value = count
     }
   }
 
   async #showNewer(signal: AbortSignal): Promise<void> {
     const page = await this.#fetch({ after: this.#head ?? '' }, signal)
-    const newer = this.#options.pick(page)
+    const newer = this.#itemsOf(page)
     batch(() => {
       this.#head = page.head
       this.waiting.value = 0

@@ -1,11 +1,23 @@
 import { termsOf } from './search-line.ts'
 
+/** What a menu can set. */
+export interface FilterOption {
+  text: string
+  term: string
+  count?: number
+  /** Shown as a part of the option above. */
+  isPart?: boolean
+}
+
 /** A part of the search that has a menu of its own: one term with one of these fields. */
 export interface Filter {
   title: string
   fields: readonly string[]
   /** Terms in brackets that belong to it too. */
   whole?: string
+  options: readonly FilterOption[]
+  /** Words for a term that is none of the options. Default: its value. */
+  wordsOf?(term: string): string
 }
 
 const FIELD = /^([a-z]+):./

@@ -1,10 +1,8 @@
 import { type Signal, useSignal, useSignalEffect } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
-import type { Feed, Question } from './feed.ts'
+import { Feed, type FeedName, type Item, type Question } from './feed.ts'
 import { connection, isPaused, latest } from './live.ts'
-import type { PageOf, StreamMessage } from './types.ts'
-
-type Item = { id: string; seq?: number }
+import type { StreamMessage } from './types.ts'
 
 export interface View<T> {
   isAtTop: boolean
@@ -26,24 +24,30 @@ function isBusy({ stats }: StreamMessage): boolean {
   return countOf(-2) > BUSY || countOf(-1) > FLOOD
 }
 
-interface FeedHooks<T extends Item> {
-  /** Returns a value that changes when there may be new items in the list. */
-  markOf(message: StreamMessage): string | number
-  /** Whether an item may still change. */
-  isUnsettled(item: T): boolean
+/** A value that changes when there may be new items in the list. */
+const MARKS: { readonly [name in FeedName]: (message: StreamMessage) => string | number } = {
+  events: ({ head }) => head,
+  requests: ({ stats }) => stats.requests,
+}
+
+export interface LiveFeed<T extends Item> {
+  feed: Feed<T>
+  /** Set while the pointer or the focus is in the list. */
+  isEngaged: Signal<boolean>
+  onView(view: View<T>): void
 }
 
 /**
  * The list is updated from the event stream. It does not move while the user looks at older items, nor while the pointer or the
  * focus is in it: what is read would be gone before it is clicked. New items are then only counted.
  */
-export function useFeed<T extends Item, P extends PageOf>(
-  create: () => Feed<T, P>,
+export function useFeed<T extends Item>(
+  name: FeedName,
   question: Question,
-  hooks: FeedHooks<T>,
-): { feed: Feed<T, P>; isEngaged: Signal<boolean>; onView(view: View<T>): void } {
-  // Created once for each screen.
-  const feed = useMemo(create, [])
+  /** Whether an item may still change. */
+  isUnsettled: (item: T) => boolean,
+): LiveFeed<T> {
+  const feed = useMemo(() => new Feed<T>(name), [name])
   const view = useRef<View<T>>({ isAtTop: true, visible: [] })
   const seen = useRef<{ epoch: number; mark: string | number; revision: string } | undefined>(undefined)
   const isEngaged = useSignal(false)
@@ -56,7 +60,7 @@ export function useFeed<T extends Item, P extends PageOf>(
     const engaged = isEngaged.value
     if (message === undefined) return
     const before = seen.current
-    const mark = hooks.markOf(message)
+    const mark = MARKS[name](message)
     // Each process counts its revisions separately.
     const revision = `${message.process} ${message.revision}`
     seen.current = { epoch: message.epoch, mark, revision }
@@ -65,7 +69,7 @@ export function useFeed<T extends Item, P extends PageOf>(
     if (before?.mark !== mark || (!isHeld && feed.waiting.peek() > 0)) void feed.follow(isHeld)
     const { visible } = view.current
     const isRevised = before !== undefined && before.revision !== revision
-    if (isRevised && !paused && visible.some(hooks.isUnsettled)) void feed.refresh(visible)
+    if (isRevised && !paused && visible.some(isUnsettled)) void feed.refresh(visible)
   })
   useSignalEffect(() => {
     // Repeats a query that failed while the connection was lost or the store was unavailable.

@@ -3,53 +3,29 @@ import { useEffect } from 'preact/hooks'
 import { TEXT_FIELDS } from '../../../src/record.ts'
 import { EventCells, isRepeat } from '../components/event-cells.tsx'
 import { type Column, FeedList } from '../components/feed-list.tsx'
-import {
-  byCount,
-  FilterMenu,
-  type FilterOption,
-  sourceOptions,
-  TimeFilter,
-} from '../components/filter-menu.tsx'
+import { byCount, sourceFilter } from '../components/filter-menu.tsx'
 import { ExportMenu } from '../components/list-tools.tsx'
 import { ListActions, PickBox, PickedBar, pick } from '../components/picked.tsx'
-import { EXAMPLE_FROM, SearchLine } from '../components/search-line.tsx'
 import { codeInWords, helpFor, reasonCodes, warningCodes } from '../lib/basics.ts'
-import { Feed } from '../lib/feed.ts'
-import { type Filter, filterTerm } from '../lib/filters.ts'
+import type { Filter, FilterOption } from '../lib/filters.ts'
 import { latest } from '../lib/live.ts'
 import { quoted, termFor } from '../lib/search-line.ts'
 import type { Suggestion } from '../lib/suggest.ts'
-import type { EventPage, EventSummary } from '../lib/types.ts'
+import type { EventSummary } from '../lib/types.ts'
 import { useFeed } from '../lib/use-feed.ts'
 import { useListAddress } from '../lib/use-list-address.ts'
 import { EventPanel } from './event-panel.tsx'
-import { FirstSteps } from './first-steps.tsx'
 
-const KIND: Filter = { title: 'Kind', fields: ['type'] }
-const SOURCE: Filter = { title: 'Source', fields: ['source'] }
 const LOST = '(status:rejected OR delivery:failed)'
-const STATUS: Filter = {
-  title: 'Status',
-  fields: ['status', 'reason', 'delivery', 'warning', 'violation'],
-  whole: LOST,
-}
 
 const isUnsettled = ({ destinations }: EventSummary) => destinations.some(({ state }) => state === 'pending')
 
 export function EventsScreen() {
   const address = useListAddress()
-  const { line, openId, withId, question, setLine, addTerm, open, close } = address
+  const { openId, withId, question, addTerm, open, close } = address
   const picked = useSignal<ReadonlyMap<string, EventSummary>>(new Map())
-  const { feed, isEngaged, onView } = useFeed(
-    () =>
-      new Feed<EventSummary, EventPage>({
-        path: 'api/events',
-        countPath: 'api/count',
-        pick: ({ events }) => events,
-      }),
-    question,
-    { markOf: ({ head }) => head, isUnsettled },
-  )
+  const list = useFeed('events', question, isUnsettled)
+  const { feed } = list
   const key = JSON.stringify(question)
   useEffect(() => {
     picked.value = new Map()
@@ -66,20 +42,18 @@ export function EventsScreen() {
   ]
   // Without a filter, the menu of the page deletes everything.
   const isFiltered = Object.keys(question).length > 0
-  const hidden = new Set([KIND, SOURCE, STATUS].flatMap((filter) => filterTerm(line, filter)?.index ?? []))
-  const filters = { line, setLine }
   return (
     <FeedList<EventSummary>
       noun="event"
-      title="Events"
-      label="Events, newest first"
+      example='event:"Order Completed" properties.total>100'
       class={picked.value.size > 0 ? 'is-picking' : ''}
-      feed={feed}
-      isEngaged={isEngaged}
+      list={list}
       address={address}
       timeOf={({ receivedAt }) => receivedAt}
       columns={columns}
-      onView={onView}
+      filters={[kindFilter(), sourceFilter(), statusFilter()]}
+      suggestions={suggestionsOf(feed.items.value)}
+      bar={picked.value.size > 0 ? <PickedBar feed={feed} picked={picked} onCompare={open} /> : undefined}
       onKey={(event, of) => {
         if (event.key === 'x') pick(picked, [of], !picked.value.has(of.id))
       }}
@@ -92,41 +66,12 @@ export function EventsScreen() {
           .filter(Boolean)
           .join(' ')
       }
-      whenEmpty={<FirstSteps />}
       actions={
         <>
           <ExportMenu question={question} />
           {isFiltered && <ListActions feed={feed} question={question} />}
         </>
       }
-      tools={(width) => (
-        <>
-          <SearchLine
-            label="Search events"
-            placeholder={
-              width < EXAMPLE_FROM
-                ? 'Search events'
-                : 'Search events: a word, or event:"Order Completed" properties.total>100'
-            }
-            line={line}
-            onLine={setLine}
-            suggestions={suggestionsOf(feed.items.value)}
-            error={feed.error.value}
-            onRetry={() => void feed.reload()}
-            hidden={hidden}
-          />
-          {picked.value.size > 0 ? (
-            <PickedBar feed={feed} picked={picked} onCompare={open} />
-          ) : (
-            <div class="filters">
-              <FilterMenu filter={KIND} options={kinds()} {...filters} />
-              <FilterMenu filter={SOURCE} options={sourceOptions()} {...filters} />
-              <FilterMenu filter={STATUS} options={states()} wordsOf={stateInWords} {...filters} />
-              <TimeFilter />
-            </div>
-          )}
-        </>
-      )}
       cells={(event) => (
         <EventCells
           event={event}
@@ -143,12 +88,18 @@ export function EventsScreen() {
   )
 }
 
-function kinds(): FilterOption[] {
-  return byCount(latest.value?.stats.byType).map(([name, count]) => ({
+function kindFilter(): Filter {
+  const options = byCount(latest.value?.stats.byType).map(([name, count]) => ({
     text: name === 'batch' ? 'refused requests' : name,
     term: `type:${name}`,
     count,
   }))
+  return { title: 'Kind', fields: ['type'], options }
+}
+
+function statusFilter(): Filter {
+  const fields = ['status', 'reason', 'delivery', 'warning', 'violation']
+  return { title: 'Status', fields, whole: LOST, options: states(), wordsOf: stateInWords }
 }
 
 function states(): FilterOption[] {
@@ -214,7 +165,7 @@ function suggestionsOf(events: readonly EventSummary[]): Suggestion[] {
       if (/^[\w.]+$/.test(path) && !/\.\d+(\.|$)/.test(path)) add(`${path}:`, 'property')
     }
   }
-  for (const { term } of sourceOptions()) add(term, 'source')
+  for (const { term } of sourceFilter().options) add(term, 'source')
   for (const [name] of byCount(latest.peek()?.stats.byType)) add(`type:${name}`, 'kind')
   for (const code of reasonCodes.value) add(`reason:${code}`, helpFor(code)?.meaning ?? '')
   for (const code of warningCodes.value) add(`warning:${code}`, helpFor(code)?.meaning ?? '')

@@ -1,5 +1,6 @@
 import { Block, Figure, Nothing, Pill, QueryState, Text, TONE_OF_SEVERITY } from '../components/basics.tsx'
 import { VolumeChart } from '../components/charts.tsx'
+import { FirstSteps } from '../components/first-steps.tsx'
 import { Screen } from '../components/screen.tsx'
 import { chosenFrom, TimeRange } from '../components/time-range.tsx'
 import { helpFor, skipInWords } from '../lib/basics.ts'
@@ -8,7 +9,6 @@ import { latest, totalOf } from '../lib/live.ts'
 import { href } from '../lib/router.ts'
 import type { EventPage, Loss, Overview, RequestPage, Step } from '../lib/types.ts'
 import { useQuery } from '../lib/use-query.ts'
-import { FirstSteps } from './first-steps.tsx'
 
 /** Refreshed rarely: after the first event, the oldest time changes only when old events are deleted. */
 const BEGINNING_MS = 60_000

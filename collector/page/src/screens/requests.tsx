@@ -1,19 +1,16 @@
 import { HTTPStatus, Pill, Text } from '../components/basics.tsx'
 import { Cell } from '../components/event-cells.tsx'
 import { type Column, FeedList } from '../components/feed-list.tsx'
-import { FilterMenu, type FilterOption, sourceOptions, TimeFilter } from '../components/filter-menu.tsx'
+import { sourceFilter } from '../components/filter-menu.tsx'
 import { exportAddress } from '../components/list-tools.tsx'
-import { EXAMPLE_FROM, SearchLine } from '../components/search-line.tsx'
 import { codeInWords, helpFor } from '../lib/basics.ts'
-import { Feed } from '../lib/feed.ts'
-import { type Filter, filterTerm } from '../lib/filters.ts'
+import type { Filter } from '../lib/filters.ts'
 import { bytes, clock, count, dateAndTime, duration, plural } from '../lib/format.ts'
 import { termFor } from '../lib/search-line.ts'
 import type { Suggestion } from '../lib/suggest.ts'
-import type { RequestPage, RequestSummary } from '../lib/types.ts'
+import type { RequestSummary } from '../lib/types.ts'
 import { useFeed } from '../lib/use-feed.ts'
 import { useListAddress } from '../lib/use-list-address.ts'
-import { FirstSteps } from './first-steps.tsx'
 import { RequestPanel } from './request-panel.tsx'
 
 const SUGGESTIONS: readonly Suggestion[] = [
@@ -32,12 +29,14 @@ const SUGGESTIONS: readonly Suggestion[] = [
   { text: 'duration>100', hint: 'milliseconds' },
   { text: 'fault:*', hint: 'answered with a fault on demand' },
 ]
-const RESULT: Filter = { title: 'Status', fields: ['status'] }
-const SOURCE: Filter = { title: 'Source', fields: ['source'] }
-const RESULTS: readonly FilterOption[] = [200, 400, 401, 404, 413, 429, 503].map((status) => ({
-  text: String(status),
-  term: `status:${status}`,
-}))
+const STATUS: Filter = {
+  title: 'Status',
+  fields: ['status'],
+  options: [200, 400, 401, 404, 413, 429, 503].map((status) => ({
+    text: String(status),
+    term: `status:${status}`,
+  })),
+}
 const COLUMNS: readonly Column[] = [
   ['Answered', 'time'],
   ['Status', 'http'],
@@ -51,55 +50,24 @@ const COLUMNS: readonly Column[] = [
 
 export function RequestsScreen() {
   const address = useListAddress()
-  const { line, openId, question, setLine, addTerm, close } = address
-  const { feed, isEngaged, onView } = useFeed(
-    () => new Feed<RequestSummary, RequestPage>({ path: 'api/requests', pick: ({ requests }) => requests }),
-    question,
-    { markOf: ({ stats }) => stats.requests, isUnsettled: () => false },
-  )
-  const hidden = new Set([RESULT, SOURCE].flatMap((filter) => filterTerm(line, filter)?.index ?? []))
-  const filters = { line, setLine }
+  const { openId, question, addTerm, close } = address
+  const list = useFeed<RequestSummary>('requests', question, () => false)
   return (
     <FeedList<RequestSummary>
       noun="request"
-      title="Requests"
-      label="Requests, newest first"
-      feed={feed}
-      isEngaged={isEngaged}
+      example="status>=400 path:/v1/batch"
+      list={list}
       address={address}
       timeOf={answeredAt}
       columns={COLUMNS}
-      onView={onView}
-      whenEmpty={<FirstSteps />}
+      filters={[STATUS, sourceFilter()]}
+      suggestions={SUGGESTIONS}
       actions={
         <a class="button" href={exportAddress('api/export/requests', question)} download="requests.csv">
           Export
         </a>
       }
       panel={openId !== undefined && <RequestPanel id={openId} onClose={close} />}
-      tools={(width) => (
-        <>
-          <SearchLine
-            label="Search requests"
-            placeholder={
-              width < EXAMPLE_FROM
-                ? 'Search requests'
-                : 'Search requests: a word, or status>=400 path:/v1/batch'
-            }
-            line={line}
-            onLine={setLine}
-            suggestions={SUGGESTIONS}
-            hidden={hidden}
-            error={feed.error.value}
-            onRetry={() => void feed.reload()}
-          />
-          <div class="filters">
-            <FilterMenu filter={RESULT} options={RESULTS} {...filters} />
-            <FilterMenu filter={SOURCE} options={sourceOptions()} {...filters} />
-            <TimeFilter />
-          </div>
-        </>
-      )}
       cells={(request) => <RequestCells request={request} addTerm={addTerm} />}
     />
   )

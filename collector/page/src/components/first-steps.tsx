@@ -1,6 +1,6 @@
-import { CopyButton } from '../components/copy.tsx'
 import { collectorBase } from '../lib/as-code.ts'
 import { about } from '../lib/basics.ts'
+import { CopyButton } from './copy.tsx'
 
 /** If the collector has configured write keys, the page does not know them, and shows a placeholder. */
 export function FirstSteps() {
