@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { Button, Icon } from './basics.tsx'
+import { Button } from './basics.tsx'
 
 interface DialogProps {
   label: string
@@ -41,17 +41,16 @@ export function Dialog({ label, class: className = 'dialog', onClose, children }
   )
 }
 
+/** The question before something that cannot be undone. */
 export function Confirm({
   title,
   action,
-  isDangerous = false,
   onConfirm,
   onClose,
   children,
 }: {
   title: string
   action: string
-  isDangerous?: boolean
   onConfirm(): void
   onClose(): void
   children: ComponentChildren
@@ -63,7 +62,7 @@ export function Confirm({
       <p class="dialog-actions">
         <Button onClick={onClose}>Cancel</Button>
         <Button
-          class={isDangerous ? 'danger' : 'primary'}
+          class="danger"
           onClick={() => {
             onClose()
             onConfirm()
@@ -73,28 +72,5 @@ export function Confirm({
         </Button>
       </p>
     </Dialog>
-  )
-}
-
-export function PanelHead({
-  title,
-  onClose,
-  children,
-}: {
-  title: ComponentChildren
-  /** Left out for a panel that stays open. */
-  onClose?(): void
-  children?: ComponentChildren
-}) {
-  return (
-    <header class="panel-head">
-      <h2>{title}</h2>
-      {children}
-      {onClose !== undefined && (
-        <Button class="quiet" aria-label="Close" title="Close (Esc)" onClick={onClose}>
-          <Icon name="close" />
-        </Button>
-      )}
-    </header>
   )
 }

@@ -35,7 +35,7 @@ function moveIn(popover: HTMLElement | null, event: KeyboardEvent): void {
   items[next]?.focus()
 }
 
-/** The menu closes when a link or a button in it is clicked, unless that element has `data-stay`. */
+/** The menu closes when a link or a button in it is clicked. */
 export function Menu({
   label,
   title,
@@ -75,8 +75,7 @@ export function Menu({
           }
         }}
         onClick={(event) => {
-          const chosen = (event.target as Element).closest('a, button')
-          if (chosen !== null && !chosen.hasAttribute('data-stay')) popover.current?.hidePopover()
+          if ((event.target as Element).closest('a, button') !== null) popover.current?.hidePopover()
         }}
       >
         {children}

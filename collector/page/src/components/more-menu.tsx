@@ -45,7 +45,6 @@ export function MoreMenu() {
         <Confirm
           title="Delete all events?"
           action="Delete everything"
-          isDangerous
           onConfirm={forget}
           onClose={() => (isForgetting.value = false)}
         >

@@ -98,7 +98,6 @@ function useDeletion(
       <Confirm
         title={`Delete: ${plural(number, 'event')}?`}
         action={`Delete (${count(number)})`}
-        isDangerous
         onConfirm={run}
         onClose={() => (matching.value = undefined)}
       >

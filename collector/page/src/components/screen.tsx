@@ -19,9 +19,8 @@ interface ScreenProps {
 /** The layout of all screens: title and actions, filters, content, and the details of one item beside it. */
 export function Screen(props: ScreenProps) {
   const { title, state, actions, tools, children, list, panel, class: className = '', paneRef } = props
-  const hasPanel = panel !== undefined && panel !== false
   return (
-    <div class={`split${hasPanel ? ' is-open' : ''}`}>
+    <div class="split">
       <section class={`pane ${className}`} aria-label={title} {...(paneRef && { ref: paneRef })}>
         <header class="screen-head">
           <h2>{title}</h2>

@@ -1,6 +1,5 @@
-import { useCallback } from 'preact/hooks'
 import type { Question } from './feed.ts'
-import { go, goBack, hrefWith, route } from './router.ts'
+import { go, hrefWith, route } from './router.ts'
 import { withTerm } from './search-line.ts'
 
 export interface ListAddress {
@@ -14,7 +13,6 @@ export interface ListAddress {
   addTerm(term: string): void
   /** Opens an item, beside another one if there is `withId`. */
   open(id: string, withId?: string): void
-  close(): void
 }
 
 const ASKED = ['q', 'from', 'to'] as const
@@ -25,7 +23,6 @@ export function useListAddress(): ListAddress {
   const line = params.get('q') ?? ''
   const openId = params.get('open') || undefined
   const setLine = (next: string, isTyping = false) => go(hrefWith({ q: next }), { replace: isTyping })
-  const close = useCallback(() => goBack(hrefWith({ open: undefined, with: undefined })), [])
   const question = ASKED.flatMap((name) => {
     const value = params.get(name)
     return value === null || value === '' ? [] : [[name, value] as const]
@@ -38,6 +35,5 @@ export function useListAddress(): ListAddress {
     setLine,
     addTerm: (term) => setLine(withTerm(line, term)),
     open: (id, withId) => go(hrefWith({ open: id, with: withId }), { replace: openId !== undefined }),
-    close,
   }
 }

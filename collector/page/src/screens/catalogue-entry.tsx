@@ -1,11 +1,10 @@
 import { Fragment } from 'preact'
-import { useCallback } from 'preact/hooks'
 import { Ago, Button, Fact, Name, Pill, Section, Text } from '../components/basics.tsx'
 import { copy } from '../components/copy.tsx'
 import { JsonTree } from '../components/json-tree.tsx'
 import { Panel } from '../components/side-panel.tsx'
 import { count, plural, share, shortJson } from '../lib/format.ts'
-import { goBack, href, hrefWith } from '../lib/router.ts'
+import { href } from '../lib/router.ts'
 import { termFor } from '../lib/search-line.ts'
 import type { CatalogueDetails, CatalogueEntry, FieldType } from '../lib/types.ts'
 import { useQuery } from '../lib/use-query.ts'
@@ -17,25 +16,18 @@ export function entryTitle({ type, name }: Pick<CatalogueEntry, 'type' | 'name'>
 
 export function EntryPanel({ entryKey }: { entryKey: string }) {
   const query = useQuery<CatalogueDetails>(`api/catalogue/${encodeURIComponent(entryKey)}`)
-  const entry = query.data?.key === entryKey ? query.data : undefined
-  const close = useCallback(() => goBack(hrefWith({ key: undefined })), [])
   return (
     <Panel
-      label={entry === undefined ? 'Event name' : entryTitle(entry)}
-      title={
-        entry === undefined ? (
-          'Event name'
-        ) : (
-          <>
-            {entry.name && <span class="soft">{entry.type}</span>} <Name value={entryTitle(entry)} />
-          </>
-        )
-      }
+      label="Event name"
       query={query}
-      isEmpty={entry === undefined}
-      onClose={close}
+      item={query.data?.key === entryKey ? query.data : undefined}
+      title={(entry) => (
+        <>
+          {entry.name && <span class="soft">{entry.type}</span>} <Name value={entryTitle(entry)} />
+        </>
+      )}
     >
-      {entry !== undefined && (
+      {(entry) => (
         <>
           <p class="actions">
             <a class="button" href={href('events', { q: entry.q })}>

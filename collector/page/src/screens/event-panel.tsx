@@ -20,40 +20,32 @@ interface PanelProps {
   id: string
   /** Compared with this event. */
   withId: string | undefined
-  onClose(): void
   onOpen(id: string): void
   addTerm: AddTerm
 }
 
-export function EventPanel({ id, withId, onClose, onOpen, addTerm }: PanelProps) {
+export function EventPanel({ id, withId, onOpen, addTerm }: PanelProps) {
   const query = useQuery<EventDetails>(`api/events/${encodeURIComponent(id)}`)
   const other = useQuery<EventDetails>(withId && `api/events/${encodeURIComponent(withId)}`)
-  const event = query.data
-  const isOther = event === undefined || event.id !== id
-  const title = isOther ? 'Event' : `${event.type ?? 'unknown kind'}: ${visibleText(titleOf(event))}`
+  const shown = query.data?.id === id ? query.data : undefined
   return (
     <Panel
-      label={title}
-      title={
-        isOther ? (
-          'Event'
-        ) : (
-          <>
-            <span class="soft">{event.type ?? 'unknown kind'}</span> <Name value={titleOf(event)} />
-          </>
-        )
-      }
+      label="Event"
       query={query}
-      isEmpty={isOther}
-      onClose={onClose}
+      item={shown}
+      title={(event) => (
+        <>
+          <span class="soft">{event.type ?? 'unknown kind'}</span> <Name value={titleOf(event)} />
+        </>
+      )}
       actions={
         <>
-          <Step title="Newer" id={isOther ? null : event.following} onOpen={onOpen} />
-          <Step title="Older" id={isOther ? null : event.previous} onOpen={onOpen} />
+          <Step title="Newer" id={shown?.following} onOpen={onOpen} />
+          <Step title="Older" id={shown?.previous} onOpen={onOpen} />
         </>
       }
     >
-      {!isOther && (
+      {(event) => (
         <Fragment key={event.id}>
           <EventActions event={event} onDone={query.reload} />
           <Explanation event={event} />
@@ -72,9 +64,15 @@ export function EventPanel({ id, withId, onClose, onOpen, addTerm }: PanelProps)
   )
 }
 
-function Step({ title, id, onOpen }: { title: string; id: string | null; onOpen(id: string): void }) {
+interface StepProps {
+  title: string
+  id: string | null | undefined
+  onOpen(id: string): void
+}
+
+function Step({ title, id, onOpen }: StepProps) {
   return (
-    <Button class="quiet" disabled={id === null} onClick={() => id !== null && onOpen(id)}>
+    <Button class="quiet" disabled={id == null} onClick={() => id != null && onOpen(id)}>
       {title}
     </Button>
   )

@@ -22,7 +22,7 @@ const isUnsettled = ({ destinations }: EventSummary) => destinations.some(({ sta
 
 export function EventsScreen() {
   const address = useListAddress()
-  const { openId, withId, question, addTerm, open, close } = address
+  const { openId, withId, question, addTerm, open } = address
   const picked = useSignal<ReadonlyMap<string, EventSummary>>(new Map())
   const list = useFeed('events', question, isUnsettled)
   const { feed } = list
@@ -80,9 +80,7 @@ export function EventsScreen() {
         />
       )}
       panel={
-        openId !== undefined && (
-          <EventPanel id={openId} withId={withId} onClose={close} onOpen={open} addTerm={addTerm} />
-        )
+        openId !== undefined && <EventPanel id={openId} withId={withId} onOpen={open} addTerm={addTerm} />
       }
     />
   )

@@ -13,28 +13,22 @@ import { EventRows } from './latest-events.tsx'
 /** Below them is what the request itself says. The list of events shows them all. */
 const FIRST_EVENTS = 20
 
-export function RequestPanel({ id, onClose }: { id: string; onClose(): void }) {
+export function RequestPanel({ id }: { id: string }) {
   const query = useQuery<RequestDetails>(`api/requests/${encodeURIComponent(id)}`)
   // The request before stays until there is another, so that the focus stays on its button.
   const isShown = query.data?.id === id || (query.isStale && query.error === undefined)
-  const request = isShown ? query.data : undefined
   return (
     <Panel
       label="Request"
-      title={
-        request === undefined ? (
-          'Request'
-        ) : (
-          <>
-            <span class="soft">{request.method}</span> <Text value={request.path} />
-          </>
-        )
-      }
       query={query}
-      isEmpty={request === undefined}
-      onClose={onClose}
+      item={isShown ? query.data : undefined}
+      title={({ method, path }) => (
+        <>
+          <span class="soft">{method}</span> <Text value={path} />
+        </>
+      )}
     >
-      {request !== undefined && (
+      {(request) => (
         <>
           <Actions request={request} />
           <Refusal request={request} />

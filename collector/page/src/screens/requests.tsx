@@ -50,7 +50,7 @@ const COLUMNS: readonly Column[] = [
 
 export function RequestsScreen() {
   const address = useListAddress()
-  const { openId, question, addTerm, close } = address
+  const { openId, question, addTerm } = address
   const list = useFeed<RequestSummary>('requests', question, () => false)
   return (
     <FeedList<RequestSummary>
@@ -67,7 +67,7 @@ export function RequestsScreen() {
           Export
         </a>
       }
-      panel={openId !== undefined && <RequestPanel id={openId} onClose={close} />}
+      panel={openId !== undefined && <RequestPanel id={openId} />}
       cells={(request) => <RequestCells request={request} addTerm={addTerm} />}
     />
   )

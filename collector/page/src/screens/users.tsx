@@ -1,11 +1,11 @@
-import { useCallback, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { Ago, Button, Fact, Icon, Nothing, QueryState, Section, Text } from '../components/basics.tsx'
 import { JsonTree } from '../components/json-tree.tsx'
 import { Screen } from '../components/screen.tsx'
 import { Panel } from '../components/side-panel.tsx'
 import { dateAndTime, plural, shortCount, shortJson } from '../lib/format.ts'
 import { isNarrow } from '../lib/media.ts'
-import { go, goBack, href, hrefWith, route } from '../lib/router.ts'
+import { go, href, hrefWith, route } from '../lib/router.ts'
 import { termFor } from '../lib/search-line.ts'
 import type { UserDetails, UserSummary } from '../lib/types.ts'
 import { useQuery } from '../lib/use-query.ts'
@@ -27,7 +27,6 @@ export function UsersScreen() {
   const users = query.data?.users
   // Beside the list, there is room for one user at once.
   const id = chosen ?? (isNarrow.value ? undefined : users?.[0]?.id)
-  const close = useCallback(() => goBack(hrefWith({ id: undefined })), [])
   const openFirst = (event: KeyboardEvent) => {
     const first = users?.[0]
     if (event.key === 'Enter' && first !== undefined && !query.isStale) go(hrefWith({ id: first.id }))
@@ -94,7 +93,7 @@ export function UsersScreen() {
           )}
         </div>
       }
-      panel={id !== undefined && <UserPanel id={id} onClose={close} canClose={chosen !== undefined} />}
+      panel={id !== undefined && <UserPanel id={id} canClose={chosen !== undefined} />}
     />
   )
 }
@@ -125,33 +124,23 @@ function UserRow({ user, isCurrent }: { user: UserSummary; isCurrent: boolean })
   )
 }
 
-interface PanelProps {
-  id: string
-  onClose(): void
-  canClose: boolean
-}
-
-function UserPanel({ id, onClose, canClose }: PanelProps) {
+function UserPanel({ id, canClose }: { id: string; canClose: boolean }) {
   const [limit, setLimit] = useState(PAGE_SIZE)
   const query = useQuery<UserDetails>(`api/users/${encodeURIComponent(id)}?limit=${limit}&by=timestamp`)
-  const user = query.data
-  const isOther = user === undefined || user.id !== id
-  const title = nameOf(user?.traits) ?? id
   return (
     <Panel
       label="User"
-      title={<Text value={isOther ? id : title} />}
       query={query}
-      isEmpty={isOther}
-      onClose={onClose}
+      item={query.data?.id === id ? query.data : undefined}
+      title={(user) => <Text value={nameOf(user.traits) ?? user.id} />}
       canClose={canClose}
       class={`person${query.error === undefined ? '' : ' stale'}`}
     >
-      {!isOther && (
+      {(user) => (
         <>
           <div class="user-facts">
             <p class="soft">
-              {title !== user.id && (
+              {nameOf(user.traits) !== undefined && (
                 <>
                   <Text value={user.id} />,{' '}
                 </>
@@ -197,7 +186,7 @@ function UserPanel({ id, onClose, canClose }: PanelProps) {
 }
 
 /** The name of a user for people, from the traits. */
-function nameOf(traits: Readonly<Record<string, unknown>> = {}): string | undefined {
+function nameOf(traits: Readonly<Record<string, unknown>>): string | undefined {
   const text = (key: string) => {
     const value = traits[key]
     return typeof value === 'string' && value.trim() !== '' ? value : undefined
