@@ -129,16 +129,17 @@ export function App() {
     before.current = screen
     // What had the focus is gone with the screen before, or is the menu that led here: the keys belong to the new screen.
     const { activeElement: active, body } = document
-    if (active === body || active?.closest('.top-bar') != null) document.getElementById('content')?.focus()
+    if (active === body || (isNarrow.value && active?.closest('.header')))
+      document.getElementById('content')?.focus()
   }, [screen])
   if (access.value !== 'open') return <LoginScreen />
   const Content = screen === undefined ? UnknownScreen : SCREENS[screen]
   return (
-    <div class={`app ${isNarrow.value ? 'narrow' : 'wide'}`}>
+    <div class="app">
       <Button class="skip" onClick={() => document.getElementById('content')?.focus()}>
         Skip to the content
       </Button>
-      {isNarrow.value ? <TopBar screen={screen} /> : <SideBar screen={screen} />}
+      <Header screen={screen} />
       <main id="content" tabIndex={-1}>
         {error.value !== undefined && about.value === undefined && <Problem error={error.value} />}
         <ConnectionLine />
@@ -163,20 +164,6 @@ function onShortcut(event: KeyboardEvent): void {
     event.preventDefault()
   } else if (event.key === '?') isHelping.value = true
   else if (event.key === 'p') isPaused.value = !isPaused.peek()
-}
-
-function Links({ screen }: { screen: ScreenName | undefined }) {
-  return (
-    <>
-      {GROUPS.map((group) => (
-        <div class="nav-group" key={group[0]}>
-          {group.map((name) => (
-            <ScreenLink key={name} name={name} isCurrent={name === screen} />
-          ))}
-        </div>
-      ))}
-    </>
-  )
 }
 
 const COUNT_CLASSES: Readonly<Record<string, string>> = { problems: 'pill bad', faults: 'pill warn' }
@@ -230,43 +217,38 @@ function PauseButton() {
   )
 }
 
-function SideBar({ screen }: { screen: ScreenName | undefined }) {
+function Header({ screen }: { screen: ScreenName | undefined }) {
+  const screens = (
+    <nav aria-label="Screens">
+      {GROUPS.map((group) => (
+        <div class="nav-group" key={group[0]}>
+          {group.map((name) => (
+            <ScreenLink key={name} name={name} isCurrent={name === screen} />
+          ))}
+        </div>
+      ))}
+    </nav>
+  )
+  const label = (
+    <>
+      {titleOf(screen)} <Icon name="down" />
+    </>
+  )
   return (
-    <header class="side-bar">
+    <header class="header">
       <Brand />
-      <nav aria-label="Screens">
-        <Links screen={screen} />
-      </nav>
-      <div class="side-bar-end">
+      {isNarrow.value ? (
+        <Menu class="screen-button" label={label}>
+          {screens}
+        </Menu>
+      ) : (
+        screens
+      )}
+      <div class="header-end">
         <ConnectionState />
         <PauseButton />
         <MoreMenu />
       </div>
-    </header>
-  )
-}
-
-function TopBar({ screen }: { screen: ScreenName | undefined }) {
-  return (
-    <header class="top-bar">
-      <h1 class="brand">
-        <img src="./icon.svg" alt="Trackpost collector" width="24" height="24" />
-      </h1>
-      <Menu
-        class="screen-button"
-        label={
-          <>
-            {titleOf(screen)} <Icon name="down" />
-          </>
-        }
-      >
-        <nav aria-label="Screens">
-          <Links screen={screen} />
-        </nav>
-      </Menu>
-      <ConnectionState />
-      <PauseButton />
-      <MoreMenu />
     </header>
   )
 }

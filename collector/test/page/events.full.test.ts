@@ -294,7 +294,7 @@ test('the message can be folded, searched and copied, with and without the clipb
   await panel(page).getByRole('button', { name: 'Copy', exact: true }).click()
   await page.getByRole('button', { name: 'As a curl command' }).click()
   await page.locator('.notice', { hasText: 'curl command copied' }).waitFor()
-  expect(await copied()).toContain('curl -u')
+  expect(await copied()).toContain('-u "$TRACKPOST_WRITE_KEY:"')
 })
 
 test('an event can be delivered again', async () => {

@@ -160,8 +160,8 @@ export function Clock({ at }: { at: string }) {
 export function Brand() {
   return (
     <h1 class="brand">
-      <img src="./icon.svg" alt="" width="24" height="24" /> Trackpost
-      <span class="sr-only"> collector</span>
+      <img src="./icon.svg" alt="" width="24" height="24" />
+      <span class="brand-name">Trackpost</span> <span class="sr-only">collector</span>
     </h1>
   )
 }

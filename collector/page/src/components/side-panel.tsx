@@ -28,11 +28,11 @@ export function Panel<T>({ label, query, item, canClose = true, ...rest }: Panel
   useLayoutEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       const isElsewhere = document.querySelector('dialog[open], [popover]:popover-open') !== null
-      if (event.key === 'Escape' && !event.defaultPrevented && !isElsewhere) close()
+      if (event.key === 'Escape' && canClose && !event.defaultPrevented && !isElsewhere) close()
     }
     document.addEventListener('keydown', onKey)
     return () => document.removeEventListener('keydown', onKey)
-  }, [])
+  }, [canClose])
   const panel = useRef<HTMLElement>(null)
   useLayoutEffect(() => {
     const opener = document.activeElement
