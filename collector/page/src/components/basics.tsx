@@ -67,7 +67,7 @@ export function Icon({ name }: { name: IconName }) {
   )
 }
 
-export type Tone = 'good' | 'bad' | 'warn' | 'info' | 'plain'
+export type Tone = 'good' | 'bad' | 'warn' | 'info'
 
 export const TONE_OF_SEVERITY: Readonly<Record<Severity, Tone>> = {
   error: 'bad',
@@ -236,31 +236,18 @@ export function Nothing({ title, children }: { title: string; children?: Compone
   )
 }
 
-interface PartProps {
+interface BlockProps {
   title: ComponentChildren
   /** Beside the title. */
   beside?: ComponentChildren
   children: ComponentChildren
 }
 
-/** A part of a screen, under a heading. */
-export function Block({ title, beside, children }: PartProps) {
+/** A part of a screen or of a panel, under a heading. */
+export function Block({ title, beside, children }: BlockProps) {
   return (
     <section class="block">
       <div class="block-head">
-        <h3>{title}</h3>
-        {beside}
-      </div>
-      {children}
-    </section>
-  )
-}
-
-/** A part of a panel, under a heading. */
-export function Section({ title, beside, children }: PartProps) {
-  return (
-    <section class="panel-section">
-      <div class="section-head">
         <h3>{title}</h3>
         {beside}
       </div>

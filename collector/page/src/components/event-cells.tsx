@@ -108,7 +108,7 @@ export const TONE_OF_STATE: Readonly<Record<DeliveryState, Tone>> = {
   delivered: 'good',
   pending: 'info',
   failed: 'bad',
-  skipped: 'plain',
+  skipped: 'info',
 }
 
 function outcomeInWords({ name, state, reason, attempts }: Outcome): string {
@@ -150,12 +150,12 @@ function Deliveries({ outcomes }: { outcomes: readonly Outcome[] }) {
         </Pill>
       )}
       {wanted.length === 0 ? (
-        <Pill tone="plain" title={title}>
+        <Pill tone="info" title={title}>
           – skipped
         </Pill>
       ) : (
         (failed.length === 0 || arrived > 0) && (
-          <Pill tone={failed.length > 0 ? 'plain' : 'info'} title={title}>
+          <Pill tone={failed.length > 0 ? 'info' : 'info'} title={title}>
             {arrived} of {wanted.length}
           </Pill>
         )

@@ -67,7 +67,7 @@ function rowsOf<T extends { id: string }>(items: readonly T[], timeOf: (item: T)
 
 export function FeedList<T extends Item>(props: FeedListProps<T>) {
   const { noun, address, filters, timeOf, rowClass } = props
-  const { feed, isEngaged, onView } = props.list
+  const { feed, onView } = props.list
   const { line, setLine, openId, open, question } = address
   const title = `${capitalised(noun)}s`
   const selected = useSignal<string | undefined>(openId)
@@ -81,35 +81,16 @@ export function FeedList<T extends Item>(props: FeedListProps<T>) {
     if (openId !== undefined) selected.value = openId
   }, [openId, selected])
   const frame = useRef<HTMLDivElement>(null)
-  const hasPointer = useRef(false)
-  // The focus may leave with an element that is removed, so the document is asked.
-  const engage = () => {
-    isEngaged.value = hasPointer.current || frame.current?.contains(document.activeElement) === true
-  }
-  const point = (isInside: boolean) => {
-    hasPointer.current = isInside
-    engage()
-  }
-  const engaging = {
-    onPointerEnter: () => point(true),
-    onPointerLeave: () => point(false),
-    onFocusIn: engage,
-    onFocusOut: () => queueMicrotask(engage),
-    onKeyDown: (event: KeyboardEvent) => {
-      if (event.key === 'Escape' && openId === undefined) (document.activeElement as HTMLElement).blur()
-    },
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === 'Escape' && openId === undefined) (document.activeElement as HTMLElement).blur()
   }
   const isEmpty = items.length === 0 && !feed.isStale.value && feed.error.value === undefined
-  useEffect(() => {
-    // An empty list has no frame that the pointer could leave.
-    if (isEmpty) point(false)
-  }, [isEmpty])
   const rowList = isEmpty ? (
     <div class="scroll">
       {Object.keys(question).length > 0 ? <NoneMatches noun={noun} /> : <FirstSteps />}
     </div>
   ) : (
-    <div class="list-frame" ref={frame} {...engaging}>
+    <div class="list-frame" ref={frame} onKeyDown={onKeyDown}>
       {feed.isLoading.value && <div class="searching" />}
       <VirtualList<Row<T>>
         label={`${title}, newest first`}

@@ -2,14 +2,12 @@ import { type Signal, useSignal } from '@preact/signals'
 import { deleteEvents, linesOf, MAX_CHOSEN, matchingIds } from '../lib/chosen.ts'
 import type { Feed, Question } from '../lib/feed.ts'
 import { count, plural } from '../lib/format.ts'
-import { getJson } from '../lib/http.ts'
 import type { EventSummary } from '../lib/types.ts'
 import { visibleText } from '../lib/visible-text.ts'
 import { attempt, Button } from './basics.tsx'
 import { copy } from './copy.tsx'
 import { Confirm } from './dialog.tsx'
 import { titleOf } from './event-cells.tsx'
-import { Menu } from './menu.tsx'
 
 export type Picked = Signal<ReadonlyMap<string, EventSummary>>
 
@@ -69,46 +67,47 @@ export function PickBox({ event, feed, picked }: PickProps & { event?: EventSumm
   )
 }
 
+interface DeletionProps {
+  label: string
+  /** Finds what is to be deleted, before the question. */
+  find(): Promise<readonly string[]>
+  onDone(): void
+}
+
 /** Deletes events after a question that says how many they are. */
-function useDeletion(
-  countOf: () => Promise<number>,
-  ids: () => Promise<readonly string[]>,
-  onDone: () => void,
-) {
-  const matching = useSignal<number | undefined>(undefined)
+function DeleteButton({ label, find, onDone }: DeletionProps) {
+  const found = useSignal<readonly string[] | undefined>(undefined)
+  const ids = found.value ?? []
   const ask = () =>
     attempt(async () => {
-      const number = await countOf()
-      if (number === 0) return 'No event matches'
-      matching.value = number
-      return undefined
+      found.value = await find()
+      return found.value.length === 0 ? 'No event matches' : undefined
     })
   const run = async () => {
-    await attempt(async () => `${plural(await deleteEvents(await ids()), 'event')} deleted`)
+    await attempt(async () => `${plural(await deleteEvents(ids), 'event')} deleted`)
     onDone()
   }
-  const number = Math.min(matching.value ?? 0, MAX_CHOSEN)
-  return {
-    button: (
+  return (
+    <>
       <Button class="danger-text" onClick={ask}>
-        Delete…
+        {label}
       </Button>
-    ),
-    question: matching.value !== undefined && (
-      <Confirm
-        title={`Delete: ${plural(number, 'event')}?`}
-        action={`Delete (${count(number)})`}
-        onConfirm={run}
-        onClose={() => (matching.value = undefined)}
-      >
-        {matching.value > number && <p>More events match: these are the newest {count(number)}.</p>}
-        <p>
-          This deletes for everyone who uses this collector, and pending deliveries are not sent. The
-          messageIds stay known: a repeat is still a duplicate.
-        </p>
-      </Confirm>
-    ),
-  }
+      {ids.length > 0 && (
+        <Confirm
+          title={`Delete: ${plural(ids.length, 'event')}?`}
+          action={`Delete (${count(ids.length)})`}
+          onConfirm={run}
+          onClose={() => (found.value = undefined)}
+        >
+          {ids.length === MAX_CHOSEN && <p>These are the newest: if more events match, they stay.</p>}
+          <p>
+            This deletes for everyone who uses this collector, and pending deliveries are not sent. The
+            messageIds stay known: a repeat is still a duplicate.
+          </p>
+        </Confirm>
+      )}
+    </>
+  )
 }
 
 interface BarProps extends PickProps {
@@ -118,14 +117,10 @@ interface BarProps extends PickProps {
 export function PickedBar({ feed, picked, onCompare }: BarProps) {
   const ids = [...picked.value.keys()]
   const [older, newer] = [...picked.value.values()].sort((a, b) => a.seq - b.seq)
-  const { button, question } = useDeletion(
-    async () => ids.length,
-    async () => ids.slice(0, MAX_CHOSEN),
-    () => {
-      picked.value = new Map()
-      void feed.reload()
-    },
-  )
+  const onDeleted = () => {
+    picked.value = new Map()
+    void feed.reload()
+  }
   const lines = (use: (text: string) => Promise<void>) =>
     attempt(async () => {
       await use(await linesOf(ids))
@@ -148,29 +143,21 @@ export function PickedBar({ feed, picked, onCompare }: BarProps) {
       )}
       <Button onClick={() => lines((text) => copy(text, plural(ids.length, 'event')))}>Copy</Button>
       <Button onClick={() => lines(save)}>Export</Button>
-      {button}
+      <DeleteButton label="Delete…" find={async () => ids} onDone={onDeleted} />
       <Button class="quiet" onClick={() => (picked.value = new Map())}>
         Clear the choice
       </Button>
-      {question}
     </div>
   )
 }
 
 /** Deletes all events of the list, loaded or not. */
-export function ListActions({ feed, question: listed }: { feed: PickProps['feed']; question: Question }) {
-  const { button, question } = useDeletion(
-    async () => (await getJson<{ count: number }>(`api/count?${new URLSearchParams(listed)}`)).count,
-    () => matchingIds(listed),
-    () => void feed.reload(),
-  )
+export function DeleteMatching({ feed, question }: { feed: PickProps['feed']; question: Question }) {
   return (
-    <>
-      <Menu label="Actions">
-        <p class="menu-text">All events of this list</p>
-        {button}
-      </Menu>
-      {question}
-    </>
+    <DeleteButton
+      label="Delete matching…"
+      find={() => matchingIds(question)}
+      onDone={() => void feed.reload()}
+    />
   )
 }

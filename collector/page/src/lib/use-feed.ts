@@ -1,4 +1,4 @@
-import { type Signal, useSignal, useSignalEffect } from '@preact/signals'
+import { useSignalEffect } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { Feed, type FeedName, type Item, type Question } from './feed.ts'
 import { connection, isPaused, latest } from './live.ts'
@@ -32,9 +32,11 @@ const MARKS: { readonly [name in FeedName]: (message: StreamMessage) => string |
 
 export interface LiveFeed<T extends Item> {
   feed: Feed<T>
-  /** Set while the pointer or the focus is in the list. */
-  isEngaged: Signal<boolean>
   onView(view: View<T>): void
+}
+
+function isEngaged(): boolean {
+  return document.querySelector('.list-frame:is(:hover, :focus-within)') !== null
 }
 
 /**
@@ -50,14 +52,12 @@ export function useFeed<T extends Item>(
   const feed = useMemo(() => new Feed<T>(name), [name])
   const view = useRef<View<T>>({ isAtTop: true, visible: [] })
   const seen = useRef<{ epoch: number; mark: string | number; revision: string } | undefined>(undefined)
-  const isEngaged = useSignal(false)
   const key = JSON.stringify(question)
   useEffect(() => void feed.ask(question), [feed, key])
   useEffect(() => () => feed.close(), [feed])
   useSignalEffect(() => {
     const message = latest.value
     const paused = isPaused.value
-    const engaged = isEngaged.value
     if (message === undefined) return
     const before = seen.current
     const mark = MARKS[name](message)
@@ -65,7 +65,7 @@ export function useFeed<T extends Item>(
     const revision = `${message.process} ${message.revision}`
     seen.current = { epoch: message.epoch, mark, revision }
     if (before !== undefined && before.epoch !== message.epoch) return void feed.reload()
-    const isHeld = paused || engaged || !view.current.isAtTop || isBusy(message)
+    const isHeld = paused || isEngaged() || !view.current.isAtTop || isBusy(message)
     if (before?.mark !== mark || (!isHeld && feed.waiting.peek() > 0)) void feed.follow(isHeld)
     const { visible } = view.current
     const isRevised = before !== undefined && before.revision !== revision
@@ -78,11 +78,10 @@ export function useFeed<T extends Item>(
   })
   return {
     feed,
-    isEngaged,
     onView: (next) => {
       view.current = next
       const message = latest.peek()
-      const isHeld = isPaused.peek() || isEngaged.peek() || (message !== undefined && isBusy(message))
+      const isHeld = isPaused.peek() || isEngaged() || (message !== undefined && isBusy(message))
       if (next.isAtTop && !isHeld && feed.waiting.peek() > 0) void feed.follow(false)
     },
   }

@@ -1,5 +1,5 @@
 import { Fragment } from 'preact'
-import { Ago, Button, Fact, Name, Pill, Section, Text } from '../components/basics.tsx'
+import { Ago, Block, Button, Fact, Name, Pill, Text } from '../components/basics.tsx'
 import { copy } from '../components/copy.tsx'
 import { JsonTree } from '../components/json-tree.tsx'
 import { Panel } from '../components/side-panel.tsx'
@@ -38,17 +38,17 @@ export function EntryPanel({ entryKey }: { entryKey: string }) {
             </Button>
           </p>
           <Facts entry={entry} />
-          <Section title="Properties">
+          <Block title="Properties">
             <p class="soft">Of {plural(entry.accepted, 'accepted event')}; values of the newest.</p>
             {entry.fields.length === 0 ? <p>No properties.</p> : <Fields entry={entry} />}
-          </Section>
+          </Block>
           {entry.example?.message && (
-            <Section
+            <Block
               title="Example"
               beside={<a href={href('events', { q: entry.q, open: entry.example.id })}>Open the event</a>}
             >
               <JsonTree value={entry.example.message} />
-            </Section>
+            </Block>
           )}
         </>
       )}

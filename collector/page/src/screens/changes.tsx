@@ -1,5 +1,3 @@
-import { useSignal } from '@preact/signals'
-import type { ComponentChildren } from 'preact'
 import {
   attempt,
   Block,
@@ -42,7 +40,14 @@ export function ChangesScreen() {
   return (
     <Screen
       title="Changes"
-      state={comparison && <p role="status">{totalsInWords(comparison)}</p>}
+      state={
+        comparison && (
+          <p role="status">
+            {plural(comparison.before.events, 'accepted event')} before, {count(comparison.after.events)}{' '}
+            after
+          </p>
+        )
+      }
       actions={<MarkDeploy onDone={query.reload} />}
       tools={data !== undefined && <Sides data={data} onDone={query.reload} />}
     >
@@ -56,16 +61,11 @@ export function ChangesScreen() {
   )
 }
 
-function totalsInWords({ before, after }: Comparison): string {
-  return `${plural(before.events, 'accepted event')} before, ${count(after.events)} after`
-}
-
 function MarkDeploy({ onDone }: { onDone(): void }) {
-  const name = useSignal('')
-  const mark = () =>
+  const mark = (form: HTMLFormElement) =>
     attempt(async () => {
-      await sendJson('POST', 'api/deploys', { name: name.peek().trim() })
-      name.value = ''
+      await sendJson('POST', 'api/deploys', { name: String(new FormData(form).get('deploy-name')).trim() })
+      form.reset()
       go(href('changes'))
       onDone()
       return 'The deploy is marked: what comes from now on is compared with what came before'
@@ -76,19 +76,12 @@ function MarkDeploy({ onDone }: { onDone(): void }) {
         class="menu-form"
         onSubmit={(event) => {
           event.preventDefault()
-          void mark()
+          void mark(event.currentTarget)
         }}
       >
         <label>
           Name, if you like
-          <input
-            type="text"
-            name="deploy-name"
-            maxLength={200}
-            placeholder="1.4.2"
-            value={name.value}
-            onInput={(event) => (name.value = event.currentTarget.value)}
-          />
+          <input type="text" name="deploy-name" maxLength={200} placeholder="1.4.2" />
         </label>
         <Button type="submit" class="primary">
           Mark now
@@ -117,14 +110,14 @@ function Sides({ data: { deploys, versions, comparison }, onDone }: { data: Chan
       return 'The mark is removed'
     })
   const select = (side: 'before' | 'after', value: string) => (
-    <Select
-      label={side === 'before' ? 'Version before' : 'Version after'}
+    <select
+      aria-label={side === 'before' ? 'Version before' : 'Version after'}
       value={value}
-      onChoose={(chosen) =>
+      onChange={(event) =>
         ask({
           before: comparison?.before.version ?? '',
           after: comparison?.after.version ?? '',
-          [side]: chosen,
+          [side]: event.currentTarget.value,
         })
       }
     >
@@ -133,7 +126,7 @@ function Sides({ data: { deploys, versions, comparison }, onDone }: { data: Chan
           {visibleText(version)} ({plural(events, 'event')})
         </option>
       ))}
-    </Select>
+    </select>
   )
   return (
     <div class="filters">
@@ -154,7 +147,11 @@ function Sides({ data: { deploys, versions, comparison }, onDone }: { data: Chan
           {select('after', comparison.after.version ?? '')}
         </>
       ) : (
-        <Select label="Since" value={since} onChoose={(value) => ask({ since: value })}>
+        <select
+          aria-label="Since"
+          value={since}
+          onChange={(event) => ask({ since: event.currentTarget.value })}
+        >
           {since === '' && <option value="">Choose a time</option>}
           {deploys.map(({ id, at, name }) => (
             <option key={id} value={at}>
@@ -169,7 +166,7 @@ function Sides({ data: { deploys, versions, comparison }, onDone }: { data: Chan
               {words}
             </option>
           ))}
-        </Select>
+        </select>
       )}
       {deploy !== undefined && !isOfVersions && (
         <Button class="quiet" onClick={remove}>
@@ -177,24 +174,6 @@ function Sides({ data: { deploys, versions, comparison }, onDone }: { data: Chan
         </Button>
       )}
     </div>
-  )
-}
-
-function Select({
-  label,
-  value,
-  onChoose,
-  children,
-}: {
-  label: string
-  value: string
-  onChoose(value: string): void
-  children: ComponentChildren
-}) {
-  return (
-    <select aria-label={label} value={value} onChange={(event) => onChoose(event.currentTarget.value)}>
-      {children}
-    </select>
   )
 }
 

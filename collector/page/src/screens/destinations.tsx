@@ -48,7 +48,7 @@ export function DestinationsScreen() {
 }
 
 function stateOf({ isEnabled, pending, lastError, failed, delivered }: Destination): [Tone, string] {
-  if (!isEnabled) return ['plain', 'turned off']
+  if (!isEnabled) return ['info', 'turned off']
   if (pending > 0 && lastError !== null) return ['warn', 'trying again']
   if (pending > 0) return ['info', 'delivering']
   if (failed > 0)

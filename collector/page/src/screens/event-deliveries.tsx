@@ -1,4 +1,4 @@
-import { Ago, Pill, Section, Text } from '../components/basics.tsx'
+import { Ago, Block, Pill, Text } from '../components/basics.tsx'
 import { TONE_OF_STATE } from '../components/event-cells.tsx'
 import { skipInWords } from '../lib/basics.ts'
 import { clock, duration, plural } from '../lib/format.ts'
@@ -8,7 +8,7 @@ import type { Attempt, DeliveryState, OutcomeDetails } from '../lib/types.ts'
 export function EventDeliveries({ outcomes }: { outcomes: readonly OutcomeDetails[] }) {
   if (outcomes.length === 0) return null
   return (
-    <Section title="Destinations">
+    <Block title="Destinations">
       <ul class="plain-list deliveries-list">
         {outcomes.map((outcome) => (
           <li key={outcome.name}>
@@ -28,7 +28,7 @@ export function EventDeliveries({ outcomes }: { outcomes: readonly OutcomeDetail
           </li>
         ))}
       </ul>
-    </Section>
+    </Block>
   )
 }
 

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useMemo, useRef } from 'preact/hooks'
 import { TEXT_FIELDS } from '../../../src/record.ts'
-import { Button, Section, Text } from '../components/basics.tsx'
+import { Block, Button, Text } from '../components/basics.tsx'
 import { copy } from '../components/copy.tsx'
 import { type AddTerm, titleOf } from '../components/event-cells.tsx'
 import { JsonTree } from '../components/json-tree.tsx'
@@ -64,9 +64,9 @@ export function EventMessage({ event, other, addTerm }: MessageProps) {
   const marked = useMemo(() => markedFields(event), [event])
   if (message === null) {
     return (
-      <Section title="Message">
+      <Block title="Message">
         <p class="soft">This request could not be parsed as a message. Open the request to see its body.</p>
-      </Section>
+      </Block>
     )
   }
   const onPick = (path: Path, value: unknown, at: HTMLElement) => {
@@ -74,7 +74,7 @@ export function EventMessage({ event, other, addTerm }: MessageProps) {
     openAt(menu.current, at)
   }
   return (
-    <Section
+    <Block
       title="Message"
       beside={
         <input
@@ -97,7 +97,7 @@ export function EventMessage({ event, other, addTerm }: MessageProps) {
         onPick={onPick}
       />
       <PickMenu menu={menu} picked={picked.value} addTerm={addTerm} />
-    </Section>
+    </Block>
   )
 }
 

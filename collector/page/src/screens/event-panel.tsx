@@ -1,7 +1,5 @@
-import { useSignal } from '@preact/signals'
 import { type ComponentChildren, Fragment } from 'preact'
-import { useMemo } from 'preact/hooks'
-import { Ago, Button, Fact, Name, Pill, QueryState, Section, Text } from '../components/basics.tsx'
+import { Ago, Block, Button, Fact, Name, Pill, QueryState, Text } from '../components/basics.tsx'
 import { copy } from '../components/copy.tsx'
 import { type AddTerm, Status, titleOf } from '../components/event-cells.tsx'
 import { Panel } from '../components/side-panel.tsx'
@@ -246,25 +244,20 @@ function Facts({ event, addTerm }: { event: EventDetails; addTerm: AddTerm }) {
   )
 }
 
-function Repeats({ event }: { event: EventDetails }) {
-  const isAll = useSignal(false)
-  const { repeats } = event
-  const shown = useMemo(() => (isAll.value ? repeats : repeats.slice(0, 3)), [repeats, isAll.value])
+function Repeats({ event: { repeats } }: { event: EventDetails }) {
   if (repeats.length === 0) return null
   return (
-    <Section title="The same messageId came again">
-      <ul class="plain-list">
-        {shown.map(({ id, receivedAt, reason }) => (
-          <li key={id}>
-            <a href={hrefWith({ open: id })}>{dateAndTime(receivedAt)}</a> <Status reason={reason} />
-          </li>
-        ))}
-      </ul>
-      {repeats.length > 3 && !isAll.value && (
-        <Button class="quiet" onClick={() => (isAll.value = true)}>
-          Show all {repeats.length}
-        </Button>
-      )}
-    </Section>
+    <Block title="The same messageId came again">
+      <details open={repeats.length <= 3}>
+        <summary>{plural(repeats.length, 'time')}</summary>
+        <ul class="plain-list">
+          {repeats.map(({ id, receivedAt, reason }) => (
+            <li key={id}>
+              <a href={hrefWith({ open: id })}>{dateAndTime(receivedAt)}</a> <Status reason={reason} />
+            </li>
+          ))}
+        </ul>
+      </details>
+    </Block>
   )
 }

@@ -5,7 +5,7 @@ import { EventCells, isRepeat } from '../components/event-cells.tsx'
 import { type Column, FeedList } from '../components/feed-list.tsx'
 import { byCount, sourceFilter } from '../components/filter-menu.tsx'
 import { ExportMenu } from '../components/list-tools.tsx'
-import { ListActions, PickBox, PickedBar, pick } from '../components/picked.tsx'
+import { DeleteMatching, PickBox, PickedBar, pick } from '../components/picked.tsx'
 import { codeInWords, helpFor, reasonCodes, warningCodes } from '../lib/basics.ts'
 import type { Filter, FilterOption } from '../lib/filters.ts'
 import { latest } from '../lib/live.ts'
@@ -69,7 +69,7 @@ export function EventsScreen() {
       actions={
         <>
           <ExportMenu question={question} />
-          {isFiltered && <ListActions feed={feed} question={question} />}
+          {isFiltered && <DeleteMatching feed={feed} question={question} />}
         </>
       }
       cells={(event) => (

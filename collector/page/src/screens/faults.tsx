@@ -222,44 +222,37 @@ function ruleInWords({ status, headers, delay, hang, reset, path, source, chance
   return `${what}${retryAfter}${late}${where}${often}`
 }
 
+const FIELDS = [
+  ['Status', 'status', { type: 'number', min: 200, max: 599, required: true, defaultValue: '500' }],
+  ['Delay in ms', 'delay', { type: 'number', min: 0, max: 300_000, required: true, defaultValue: '0' }],
+  ['Times', 'times', { type: 'number', min: 1, max: 1_000_000, placeholder: 'for ever', defaultValue: '1' }],
+  ['For seconds', 'seconds', { type: 'number', min: 1, max: 86_400, placeholder: 'no limit' }],
+  ['Share in %', 'percent', { type: 'number', min: 1, max: 100, required: true, defaultValue: '100' }],
+  ['Path', 'path', { type: 'text', placeholder: 'any, or /v1/batch' }],
+] as const
+
 function OwnFault({ onAdd }: { onAdd(rule: Rule): void }) {
-  const status = useSignal('500')
-  const delay = useSignal('0')
-  const times = useSignal('1')
-  const seconds = useSignal('')
-  const percent = useSignal('100')
-  const path = useSignal('')
-  const fields = [
-    ['Status', status, { type: 'number', min: 200, max: 599, required: true }],
-    ['Delay in ms', delay, { type: 'number', min: 0, max: 300_000, required: true }],
-    ['Times', times, { type: 'number', min: 1, max: 1_000_000, placeholder: 'for ever' }],
-    ['For seconds', seconds, { type: 'number', min: 1, max: 86_400, placeholder: 'no limit' }],
-    ['Share in %', percent, { type: 'number', min: 1, max: 100, required: true }],
-    ['Path', path, { type: 'text', placeholder: 'any, or /v1/batch' }],
-  ] as const
+  const add = (event: SubmitEvent) => {
+    event.preventDefault()
+    const fields = new FormData(event.currentTarget as HTMLFormElement)
+    /** Null if the field is empty. */
+    const text = (name: string) => String(fields.get(name)).trim() || null
+    const seconds = text('seconds')
+    onAdd({
+      status: Number(text('status')),
+      delay: Number(text('delay')),
+      times: text('times') === null ? null : Number(text('times')),
+      chance: Number(text('percent')) / 100,
+      ...(seconds === null ? {} : { forMs: 1000 * Number(seconds) }),
+      path: text('path'),
+    })
+  }
   return (
-    <form
-      class="fault-fields"
-      onSubmit={(event) => {
-        event.preventDefault()
-        onAdd({
-          status: Number(status.value),
-          delay: Number(delay.value),
-          times: times.value === '' ? null : Number(times.value),
-          chance: Number(percent.value) / 100,
-          ...(seconds.value === '' ? {} : { forMs: 1000 * Number(seconds.value) }),
-          path: path.value.trim() === '' ? null : path.value.trim(),
-        })
-      }}
-    >
-      {fields.map(([label, value, attributes]) => (
-        <label key={label}>
+    <form class="fault-fields" onSubmit={add}>
+      {FIELDS.map(([label, name, attributes]) => (
+        <label key={name}>
           {label}
-          <input
-            {...attributes}
-            value={value.value}
-            onInput={(event) => (value.value = event.currentTarget.value)}
-          />
+          <input name={name} {...attributes} />
         </label>
       ))}
       <Button type="submit" class="primary">

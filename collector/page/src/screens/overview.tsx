@@ -48,16 +48,12 @@ export function OverviewScreen() {
   return (
     <Screen title="Overview" actions={<TimeRange otherwise={otherwise} />}>
       <QueryState query={query} isEmpty={!isEmpty && overview === undefined} />
-      {!isEmpty && overview !== undefined && (
-        <div class={`block${query.isStale ? ' stale' : ''}`}>
-          <Figures overview={overview} from={from} />
-        </div>
-      )}
       {isEmpty ? (
         <FirstSteps />
       ) : (
         overview !== undefined && (
-          <div class={`stale-part${query.isStale ? ' stale' : ''}`}>
+          <div class={query.isStale ? 'stale' : ''}>
+            <Figures overview={overview} from={from} />
             <Volume overview={overview} />
             <Losses losses={overview.losses} from={from} />
           </div>

@@ -1,4 +1,4 @@
-import { Ago, attempt, Button, Fact, HTTPStatus, Pill, Section, Text } from '../components/basics.tsx'
+import { Ago, attempt, Block, Button, Fact, HTTPStatus, Pill, Text } from '../components/basics.tsx'
 import { CopyButton, copy } from '../components/copy.tsx'
 import { Panel } from '../components/side-panel.tsx'
 import { asCurl, collectorBase } from '../lib/as-code.ts'
@@ -34,7 +34,7 @@ export function RequestPanel({ id }: { id: string }) {
           <Refusal request={request} />
           <Facts request={request} />
           {request.events.total > 0 && (
-            <Section
+            <Block
               title={
                 <>
                   {plural(request.events.total, 'event')}
@@ -48,11 +48,11 @@ export function RequestPanel({ id }: { id: string }) {
                 label="Events of this request"
                 q={`request:${request.id}`}
               />
-            </Section>
+            </Block>
           )}
           <Body request={request} />
           <Answer request={request} />
-          <Section title="Headers">
+          <Block title="Headers">
             <dl class="facts mono">
               {Object.entries(request.headers).map(([name, value]) => (
                 <Fact key={name} name={<Text value={name} />}>
@@ -60,7 +60,7 @@ export function RequestPanel({ id }: { id: string }) {
                 </Fact>
               ))}
             </dl>
-          </Section>
+          </Block>
         </>
       )}
     </Panel>
@@ -156,7 +156,7 @@ function Answer({ request }: { request: RequestDetails }) {
   const { answer, status } = request
   if (status === 0) return null
   return (
-    <Section
+    <Block
       title={
         <>
           Answer <span class="soft">{status}</span>
@@ -171,7 +171,7 @@ function Answer({ request }: { request: RequestDetails }) {
           <Text value={answer} />
         </pre>
       )}
-    </Section>
+    </Block>
   )
 }
 
@@ -184,7 +184,7 @@ function Body({ request }: { request: RequestDetails }) {
   if (body === null || body === '') return null
   const place = placeOf(body, problem)
   return (
-    <Section
+    <Block
       title={<>Body{bodyIsCut && <span class="soft"> (the first {bytes(body.length)})</span>}</>}
       beside={<CopyButton text={body} what="Body" />}
     >
@@ -197,7 +197,7 @@ function Body({ request }: { request: RequestDetails }) {
         {place === undefined ? <Text value={body} /> : <Marked text={body} place={place} />}
         {bodyIsCut && '…'}
       </pre>
-    </Section>
+    </Block>
   )
 }
 

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { Ago, Button, Fact, Icon, Nothing, QueryState, Section, Text } from '../components/basics.tsx'
+import { Ago, Block, Button, Fact, Icon, Nothing, QueryState, Text } from '../components/basics.tsx'
 import { JsonTree } from '../components/json-tree.tsx'
 import { Screen } from '../components/screen.tsx'
 import { Panel } from '../components/side-panel.tsx'
@@ -160,7 +160,7 @@ function UserPanel({ id, canClose }: { id: string; canClose: boolean }) {
             <Identities user={user} />
           </div>
           <Traits user={user} />
-          <Section
+          <Block
             title={
               <>
                 Timeline <span class="soft">by the time of the events</span>
@@ -178,7 +178,7 @@ function UserPanel({ id, canClose }: { id: string; canClose: boolean }) {
                 <Button onClick={() => setLimit(Math.min(MAX_EVENTS, limit * 2))}>Show more</Button>
               </p>
             )}
-          </Section>
+          </Block>
         </>
       )}
     </Panel>
@@ -234,7 +234,7 @@ function Ids({ name, ids }: { name: string; ids: readonly string[] }) {
 function Traits({ user }: { user: UserDetails }) {
   const hasTraits = Object.keys(user.traits).length > 0
   return (
-    <Section title="Traits">
+    <Block title="Traits">
       {hasTraits ? <JsonTree value={user.traits} /> : <p class="soft">No identify call has set traits.</p>}
       <More count={user.more.traits} what="traits" />
       {user.groups.map((group) => (
@@ -276,7 +276,7 @@ function Traits({ user }: { user: UserDetails }) {
           </ol>
         </>
       )}
-    </Section>
+    </Block>
   )
 }
 
