@@ -54,7 +54,7 @@ test('two versions can be chosen, and a mark can be removed', async () => {
   await sentence.getByText('“total” of “Bought” is now a number').waitFor()
   await post(collector, '/api/deploys', { name: 'x' })
   await page.reload()
-  await page.getByRole('button', { name: 'Before and after' }).click()
+  await page.getByRole('link', { name: 'Before and after' }).click()
   await page.getByRole('heading', { name: 'Nothing has come since then' }).waitFor()
   await page.getByRole('button', { name: 'Remove this mark' }).click()
   await sentence.getByText('“total” of “Bought” is now a text').waitFor()

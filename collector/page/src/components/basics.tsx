@@ -236,6 +236,28 @@ export function Nothing({ title, children }: { title: string; children?: Compone
   )
 }
 
+interface ExplanationProps {
+  severity: Severity
+  word: string
+  meaning: string
+  children?: ComponentChildren
+}
+
+/** What is wrong or odd about an item: in a word, in a sentence, and what can be done. */
+export function Explanation({ severity, word, meaning, children }: ExplanationProps) {
+  return (
+    <div class={`explanation ${severity}`}>
+      <p>
+        <Pill tone={TONE_OF_SEVERITY[severity]}>{word}</Pill>{' '}
+        <strong>
+          <Text value={meaning} />
+        </strong>
+      </p>
+      {children}
+    </div>
+  )
+}
+
 interface BlockProps {
   title: ComponentChildren
   /** Beside the title. */
@@ -256,24 +278,20 @@ export function Block({ title, beside, children }: BlockProps) {
   )
 }
 
-export function Choice<T extends string>({
-  label,
-  value,
-  options,
-  onChoose,
-}: {
+interface ChoiceProps {
   label: string
-  value: T
-  options: ReadonlyArray<readonly [value: T, text: string]>
-  onChoose(value: T): void
-}) {
+  options: ReadonlyArray<readonly [text: string, link: string, isCurrent: boolean]>
+}
+
+/** A choice that is in the address. */
+export function Choice({ label, options }: ChoiceProps) {
   return (
-    <fieldset class="choice" aria-label={label}>
-      {options.map(([option, text]) => (
-        <Button key={option} aria-pressed={option === value} onClick={() => onChoose(option)}>
+    <nav class="choice" aria-label={label}>
+      {options.map(([text, link, isCurrent]) => (
+        <a key={text} href={link} {...(isCurrent ? { 'aria-current': 'true' as const } : {})}>
           {text}
-        </Button>
+        </a>
       ))}
-    </fieldset>
+    </nav>
   )
 }

@@ -1,4 +1,5 @@
 import { count, labelOf, tickOf } from '../lib/format.ts'
+import type { Overview } from '../lib/types.ts'
 
 export function Sparkline({ values, label }: { values: readonly number[]; label: string }) {
   const highest = Math.max(1, ...values)
@@ -22,12 +23,7 @@ export function Sparkline({ values, label }: { values: readonly number[]; label:
   )
 }
 
-export interface Bucket {
-  at: string
-  accepted: number
-  rejected: number
-  repeated: number
-}
+type Bucket = Overview['series'][number]
 
 /** Returns the top of the axis: a round number that is not below the highest value. */
 function scaleEnd(highest: number): number {

@@ -16,9 +16,7 @@ import { FirstSteps } from './first-steps.tsx'
 import { isHelping } from './more-menu.tsx'
 import { Screen } from './screen.tsx'
 import { SearchLine } from './search-line.tsx'
-import { VirtualList } from './virtual-list.tsx'
-
-type Row<T> = { kind: 'day'; key: string; label: string } | { kind: 'row'; key: string; item: T }
+import { type Line, VirtualList } from './virtual-list.tsx'
 
 /** The title may be a control, for example the choice between two times. */
 export type Column = readonly [title: ComponentChildren, className: string]
@@ -48,25 +46,22 @@ interface FeedListProps<T extends Item> {
 const TWO_LINES_BELOW = 860
 const ROW = 37
 const TWO_LINE_ROW = 61
-const SEPARATOR = 40
-/** The height of the table head in pixels. Must be equal to the height in the styles of `.columns`. */
-const HEAD = 32
 
-function rowsOf<T extends { id: string }>(items: readonly T[], timeOf: (item: T) => string): Row<T>[] {
-  const rows: Row<T>[] = []
+function linesOf<T extends Item>(items: readonly T[], timeOf: (item: T) => string): Line<T>[] {
+  const lines: Line<T>[] = []
   let before: string | undefined
   for (const item of items) {
     const time = timeOf(item)
     const day = dayKey(time)
-    if (before !== day) rows.push({ kind: 'day', key: `day ${day}`, label: dayName(time, Date.now()) })
-    rows.push({ kind: 'row', key: item.id, item })
+    if (before !== day) lines.push({ key: `day ${day}`, day: dayName(time, Date.now()) })
+    lines.push({ key: item.id, item })
     before = day
   }
-  return rows
+  return lines
 }
 
 export function FeedList<T extends Item>(props: FeedListProps<T>) {
-  const { noun, address, filters, timeOf, rowClass } = props
+  const { noun, address, filters, timeOf } = props
   const { feed, onView } = props.list
   const { line, setLine, openId, open, question } = address
   const title = `${capitalised(noun)}s`
@@ -75,7 +70,7 @@ export function FeedList<T extends Item>(props: FeedListProps<T>) {
   const [box, width] = useWidth<HTMLElement>()
   const items = feed.items.value
   // Depends on `today`, since the separator "Today" becomes "Yesterday" at midnight.
-  const rows = useMemo(() => rowsOf(items, timeOf), [items, today.value])
+  const lines = useMemo(() => linesOf(items, timeOf), [items, today.value])
   const isTwoLine = width > 0 && width < TWO_LINES_BELOW
   useEffect(() => {
     if (openId !== undefined) selected.value = openId
@@ -92,42 +87,26 @@ export function FeedList<T extends Item>(props: FeedListProps<T>) {
   ) : (
     <div class="list-frame" ref={frame} onKeyDown={onKeyDown}>
       {feed.isLoading.value && <div class="searching" />}
-      <VirtualList<Row<T>>
+      <VirtualList<T>
         label={`${title}, newest first`}
-        items={rows}
-        keyOf={({ key }) => key}
-        isRow={({ kind }) => kind === 'row'}
-        rowClass={(row) => (row.kind === 'row' ? (rowClass?.(row.item) ?? '') : '')}
-        heightOf={({ kind }) => (kind === 'day' ? SEPARATOR : isTwoLine ? TWO_LINE_ROW : ROW)}
+        lines={lines}
+        rowHeight={isTwoLine ? TWO_LINE_ROW : ROW}
+        cells={props.cells}
+        rowClass={props.rowClass}
         selectedKey={selected.value}
         isStale={feed.isStale.value}
         isOld={feed.isStale.value && feed.error.value !== undefined && feed.error.value.status !== 400}
-        onSelect={({ key }, isOpened) => {
+        onSelect={(key, isOpened) => {
           selected.value = key
           if (isOpened || openId !== undefined) open(key)
         }}
-        onKey={(event, row) => {
-          if (row?.kind === 'row') props.onKey?.(event, row.item)
-        }}
+        onKey={props.onKey}
         onNearEnd={() => void feed.loadOlder()}
-        onView={(atTop, visible) => {
-          isAtTop.value = atTop
-          onView({
-            isAtTop: atTop,
-            visible: visible.flatMap((row) => (row.kind === 'row' ? [row.item] : [])),
-          })
+        onView={(view) => {
+          isAtTop.value = view.isAtTop
+          onView(view)
         }}
         head={isTwoLine ? undefined : <Columns columns={props.columns} />}
-        headHeight={isTwoLine ? 0 : HEAD}
-        render={(row) =>
-          row.kind === 'day' ? (
-            <span role="gridcell" class="day">
-              {row.label}
-            </span>
-          ) : (
-            props.cells(row.item)
-          )
-        }
       />
     </div>
   )

@@ -1,4 +1,5 @@
 import { hrefWith, route } from '../lib/router.ts'
+import { Choice } from './basics.tsx'
 
 /** The first element of each range is the value of `from` in the API. For `all`, the parameter is left out. */
 const RANGES = [
@@ -19,16 +20,13 @@ export function chosenFrom(otherwise: string): string | undefined {
 export function TimeRange({ otherwise }: { otherwise: string }) {
   const now = route.value.params.get('since') ?? otherwise
   return (
-    <nav class="choice" aria-label="Time">
-      {RANGES.map(([value, text]) => (
-        <a
-          key={value}
-          href={hrefWith({ since: value === otherwise ? undefined : value })}
-          {...(value === now ? { 'aria-current': 'true' as const } : {})}
-        >
-          {text}
-        </a>
-      ))}
-    </nav>
+    <Choice
+      label="Time"
+      options={RANGES.map(([value, text]) => [
+        text,
+        hrefWith({ since: value === otherwise ? undefined : value }),
+        value === now,
+      ])}
+    />
   )
 }

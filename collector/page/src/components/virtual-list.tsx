@@ -7,43 +7,45 @@ import {
 } from '@tanstack/virtual-core'
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks'
+import type { View } from '../lib/use-feed.ts'
+
+/** An item, or the name of the day of the items below it. */
+export type Line<T> = { key: string; item: T } | { key: string; day: string }
 
 /** The rows have known heights and stable keys. */
 interface ListProps<T> {
   label: string
-  items: readonly T[]
-  keyOf(item: T): string
-  heightOf(item: T): number
-  render(item: T): ComponentChildren
-  /** Separators cannot be selected. */
-  isRow(item: T): boolean
-  rowClass?(item: T): string
+  lines: ReadonlyArray<Line<T>>
+  /** In pixels. */
+  rowHeight: number
+  cells(item: T): ComponentChildren
+  rowClass?: ((item: T) => string) | undefined
   selectedKey: string | undefined
   /** `isOpened` is true after a click or Enter, and false if the user has only moved to the row. */
-  onSelect(item: T, isOpened: boolean): void
-  onKey?(event: KeyboardEvent, item: T | undefined): void
+  onSelect(key: string, isOpened: boolean): void
+  onKey?: ((event: KeyboardEvent, item: T) => void) | undefined
   onNearEnd(): void
-  onView(isAtTop: boolean, visible: readonly T[]): void
-  /** Stays above the rows while they scroll. `headHeight` is its height in pixels. */
-  head?: ComponentChildren
-  headHeight: number
+  onView(view: View<T>): void
+  /** Stays above the rows while they scroll. */
+  head: ComponentChildren
   /** The items belong to an earlier query. */
-  isStale?: boolean
+  isStale: boolean
   /** The items could not be replaced by those of the current query, and are shown in grey. */
-  isOld?: boolean
+  isOld: boolean
 }
 
-function useVirtualizer<T>(
-  items: readonly T[],
-  props: ListProps<T>,
-  scroller: { current: HTMLDivElement | null },
-) {
+/** The height of the line with the name of a day. */
+const DAY = 40
+/** The height of the table head in pixels. Must be equal to the height in the styles of `.columns`. */
+const HEAD = 32
+
+function useVirtualizer<T>({ lines, rowHeight }: ListProps<T>, scroller: { current: HTMLDivElement | null }) {
   const [, redraw] = useReducer<number, void>((round) => round + 1, 0)
   const options = {
-    count: items.length,
+    count: lines.length,
     getScrollElement: () => scroller.current,
-    estimateSize: (index: number) => props.heightOf(items[index] as T),
-    getItemKey: (index: number) => props.keyOf(items[index] as T),
+    estimateSize: (index: number) => ('item' in (lines[index] as Line<T>) ? rowHeight : DAY),
+    getItemKey: (index: number) => (lines[index] as Line<T>).key,
     overscan: 8,
     scrollToFn: elementScroll,
     observeElementRect,
@@ -59,34 +61,37 @@ function useVirtualizer<T>(
 
 /** Up to this scroll position, in pixels, the list counts as scrolled to its top and shows new rows. */
 const TOP = 8
-/** Space in pixels above a selected row, so that the name of the day stays visible. */
-const DAY = 40
 
 /**
  * Scrolls to the selected row when its height changes and when another row is selected. A row can be selected in the list, by
  * the address, and by a link in the details of an event.
  */
 function useSelectedInView<T>(
-  { items, keyOf, heightOf, selectedKey, headHeight }: ListProps<T>,
+  { lines, rowHeight, selectedKey, head }: ListProps<T>,
   virtualizer: Virtualizer<HTMLDivElement, HTMLDivElement>,
   scroller: { current: HTMLDivElement | null },
 ): number {
   const shown = useRef('')
-  const index = items.findIndex((item) => keyOf(item) === selectedKey)
-  const height = index < 0 ? 0 : heightOf(items[index] as T)
+  const index = lines.findIndex(({ key }) => key === selectedKey)
   useLayoutEffect(() => {
     const box = scroller.current
     const start = virtualizer.measurementsCache[index]?.start
     if (index < 0) shown.current = ''
-    const wanted = `${height} ${selectedKey}`
+    const wanted = `${rowHeight} ${selectedKey}`
     if (box === null || start === undefined || shown.current === wanted) return
     shown.current = wanted
-    const highest = start + height + headHeight - box.clientHeight
+    const highest = start + rowHeight + (head === undefined ? 0 : HEAD) - box.clientHeight
+    // The name of the day stays visible.
     const lowest = start - DAY
     if (box.scrollTop > lowest) box.scrollTop = lowest
     else if (box.scrollTop < highest) box.scrollTop = highest
   })
   return index
+}
+
+/** Undefined for the name of a day. */
+function itemOf<T>(line: Line<T> | undefined): T | undefined {
+  return line !== undefined && 'item' in line ? line.item : undefined
 }
 
 function targetOf(key: string, current: number, rowsInView: number, last: number): number | undefined {
@@ -119,9 +124,9 @@ function hasTaker({ target, key, defaultPrevented }: KeyboardEvent): boolean {
  * For assistive technology, the list is a grid with one active row. A listbox must not contain buttons, but the cells may.
  */
 export function VirtualList<T>(props: ListProps<T>) {
-  const { items, isRow, selectedKey, onSelect, onNearEnd, onView } = props
+  const { lines, rowHeight, selectedKey, onSelect, onNearEnd, onView } = props
   const scroller = useRef<HTMLDivElement>(null)
-  const virtualizer = useVirtualizer(items, props, scroller)
+  const virtualizer = useVirtualizer(props, scroller)
   const drawn = virtualizer.getVirtualItems()
 
   const lastDrawn = drawn.at(-1)?.index ?? -1
@@ -129,34 +134,34 @@ export function VirtualList<T>(props: ListProps<T>) {
   useLayoutEffect(() => {
     const bottom = scrollTop + (virtualizer.scrollRect?.height ?? 0)
     const visible = drawn.filter(({ start, end }) => end > scrollTop && start < bottom)
-    onView(
-      scrollTop < TOP,
-      visible.flatMap(({ index }) => items[index] ?? []),
-    )
-    if (lastDrawn >= items.length - 20) onNearEnd()
-  }, [scrollTop, lastDrawn, items])
+    onView({
+      isAtTop: scrollTop < TOP,
+      visible: visible.flatMap(({ index }) => itemOf(lines[index]) ?? []),
+    })
+    if (lastDrawn >= lines.length - 20) onNearEnd()
+  }, [scrollTop, lastDrawn, lines])
 
   const selectedIndex = useSelectedInView(props, virtualizer, scroller)
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return
-    const rows = items.flatMap((item, index) => (isRow(item) ? [index] : []))
-    const selected = items[selectedIndex]
+    const rows = lines.flatMap((line, index) => ('item' in line ? [index] : []))
     if (event.key === 'Enter' && (event.target === scroller.current || !hasTaker(event))) {
       event.preventDefault()
       // The rows are still those of the query before.
-      if (props.isStale === true && props.isOld !== true) return
-      const item = selected ?? items[rows[0] ?? -1]
-      if (item !== undefined) onSelect(item, true)
+      if (props.isStale && !props.isOld) return
+      const line = lines[selectedIndex] ?? lines[rows[0] ?? -1]
+      if (line !== undefined) onSelect(line.key, true)
       return
     }
-    const height = props.heightOf(items[rows[0] ?? 0] as T)
-    const rowsInView = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 0) / height) - 1)
+    const rowsInView = Math.max(1, Math.floor((scroller.current?.clientHeight ?? 0) / rowHeight) - 1)
     const target = targetOf(event.key, rows.indexOf(selectedIndex), rowsInView, rows.length - 1)
-    const index = target === undefined ? undefined : rows[target]
-    const item = index === undefined ? undefined : items[index]
-    if (index === undefined || item === undefined) return props.onKey?.(event, selected)
+    const line = target === undefined ? undefined : lines[rows[target] ?? -1]
+    if (line === undefined) {
+      const selected = itemOf(lines[selectedIndex])
+      return selected && props.onKey?.(event, selected)
+    }
     event.preventDefault()
-    onSelect(item, false)
+    onSelect(line.key, false)
   }
 
   // Not `useEffect`, which runs after the rows are shown: a key in between would be lost.
@@ -172,12 +177,12 @@ export function VirtualList<T>(props: ListProps<T>) {
 
   return (
     <div
-      class={`list${props.isOld === true ? ' stale' : ''}`}
+      class={`list${props.isOld ? ' stale' : ''}`}
       ref={scroller}
       role="grid"
       aria-label={props.label}
-      aria-rowcount={items.length}
-      aria-busy={props.isStale === true}
+      aria-rowcount={lines.length}
+      aria-busy={props.isStale}
       tabIndex={0}
       {...(selectedIndex < 0 ? {} : { 'aria-activedescendant': rowId(selectedKey ?? '') })}
       onKeyDown={onKeyDown}
@@ -185,7 +190,7 @@ export function VirtualList<T>(props: ListProps<T>) {
       {props.head}
       <div class="list-space" role="rowgroup" style={{ height: `${virtualizer.getTotalSize()}px` }}>
         {drawn.map((place) => (
-          <Row key={place.key} place={place} item={items[place.index] as T} list={props} />
+          <Row key={place.key} place={place} line={lines[place.index] as Line<T>} list={props} />
         ))}
       </div>
     </div>
@@ -196,20 +201,26 @@ function rowId(key: string): string {
   return `row-${key}`
 }
 
-function Row<T>({ place, item, list }: { place: VirtualItem; item: T; list: ListProps<T> }) {
-  const key = list.keyOf(item)
-  const isRow = list.isRow(item)
-  return (
+function Row<T>({ place, line, list }: { place: VirtualItem; line: Line<T>; list: ListProps<T> }) {
+  const { key } = line
+  const common = {
+    id: rowId(key),
+    'aria-rowindex': place.index + 1,
+    style: { height: `${place.size}px`, transform: `translateY(${place.start}px)` },
+  }
+  return 'item' in line ? (
     <div
-      id={rowId(key)}
-      class={isRow ? `row ${list.rowClass?.(item) ?? ''}` : 'separator'}
+      {...common}
       role="row"
-      aria-rowindex={place.index + 1}
-      {...(isRow ? { 'aria-selected': key === list.selectedKey } : {})}
-      style={{ height: `${place.size}px`, transform: `translateY(${place.start}px)` }}
-      onClick={isRow ? () => list.onSelect(item, true) : undefined}
+      class={`row ${list.rowClass?.(line.item) ?? ''}`}
+      aria-selected={key === list.selectedKey}
+      onClick={() => list.onSelect(key, true)}
     >
-      {list.render(item)}
+      {list.cells(line.item)}
+    </div>
+  ) : (
+    <div {...common} role="row" class="separator">
+      <span role="gridcell">{line.day}</span>
     </div>
   )
 }

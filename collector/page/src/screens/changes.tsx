@@ -97,11 +97,10 @@ function Sides({ data: { deploys, versions, comparison }, onDone }: { data: Chan
   const isOfVersions = comparison?.after.version != null
   const since = params.get('since') ?? (isOfVersions ? undefined : comparison?.after.from) ?? ''
   const deploy = deploys.find(({ at }) => at === since)
-  const ask = (question: Record<string, string | undefined>) =>
-    go(hrefWith({ since: undefined, before: undefined, after: undefined, ...question }))
   const [newest, older] = versions
-  const byVersion = () => ask({ before: older?.version, after: newest?.version })
-  const byTime = () => ask({ since: deploys[0]?.at ?? AGES[1][0] })
+  const linkOf = (question: Record<string, string | undefined>) =>
+    hrefWith({ since: undefined, before: undefined, after: undefined, ...question })
+  const ask = (question: Record<string, string | undefined>) => go(linkOf(question))
   const remove = () =>
     attempt(async () => {
       await sendJson('DELETE', `api/deploys/${encodeURIComponent(deploy?.id ?? '')}`)
@@ -133,12 +132,10 @@ function Sides({ data: { deploys, versions, comparison }, onDone }: { data: Chan
       {versions.length > 1 && (
         <Choice
           label="What to compare"
-          value={isOfVersions ? 'version' : 'time'}
           options={[
-            ['time', 'Before and after'],
-            ['version', 'Two versions'],
+            ['Before and after', linkOf({ since: deploys[0]?.at ?? AGES[1][0] }), !isOfVersions],
+            ['Two versions', linkOf({ before: older?.version, after: newest?.version }), isOfVersions],
           ]}
-          onChoose={(kind) => (kind === 'time' ? byTime() : byVersion())}
         />
       )}
       {isOfVersions ? (

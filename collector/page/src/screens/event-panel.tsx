@@ -1,9 +1,9 @@
-import { type ComponentChildren, Fragment } from 'preact'
-import { Ago, Block, Button, Fact, Name, Pill, QueryState, Text } from '../components/basics.tsx'
+import { Fragment } from 'preact'
+import { Ago, Block, Button, Explanation, Fact, Name, QueryState, Text } from '../components/basics.tsx'
 import { copy } from '../components/copy.tsx'
 import { type AddTerm, Status, titleOf } from '../components/event-cells.tsx'
 import { Panel } from '../components/side-panel.tsx'
-import { codeInWords, helpFor } from '../lib/basics.ts'
+import { codeInWords, helpFor, severityOf } from '../lib/basics.ts'
 import { capitalised, dateAndTime, duration, exactDateAndTime, plural } from '../lib/format.ts'
 import { href, hrefWith } from '../lib/router.ts'
 import { termFor } from '../lib/search-line.ts'
@@ -46,7 +46,7 @@ export function EventPanel({ id, withId, onOpen, addTerm }: PanelProps) {
       {(event) => (
         <Fragment key={event.id}>
           <EventActions event={event} onDone={query.reload} />
-          <Explanation event={event} />
+          <Explanations event={event} />
           <Facts event={event} addTerm={addTerm} />
           <EventDeliveries outcomes={event.destinations} />
           <Repeats event={event} />
@@ -81,35 +81,44 @@ function otherOf(event: EventDetails, chosen: EventDetails | undefined): Compare
   return chosen ?? (event.reason === 'dedup_conflict' ? event.first : null)
 }
 
-function Explanation({ event }: { event: EventDetails }) {
+function Explanations({ event }: { event: EventDetails }) {
   const { reason, first, violations, warnings } = event
-  const help = reason === null ? undefined : helpFor(reason)
   return (
     <>
       {reason !== null && (
-        <div class={`explanation ${help?.severity ?? 'error'}`}>
-          <p>
-            <Status reason={reason} /> <strong>{capitalised(help?.meaning ?? reason)}</strong>
-          </p>
-          {help !== undefined && <p>{help.remedy}</p>}
+        <Explanation
+          severity={severityOf(reason)}
+          word={codeInWords(reason)}
+          meaning={capitalised(helpFor(reason)?.meaning ?? reason)}
+        >
+          <p>{helpFor(reason)?.remedy}</p>
           {first !== null && (
             <p>
               <a href={hrefWith({ open: first.id })}>The first event with this messageId</a> came{' '}
               <Ago at={first.receivedAt} />. <a href={hrefWith({ with: first.id })}>Compare</a>
             </p>
           )}
-        </div>
+        </Explanation>
       )}
       {(warnings ?? []).map((code) => (
-        <Warning key={code} word={codeInWords(code)} meaning={capitalised(helpFor(code)?.meaning ?? code)}>
+        <Explanation
+          key={code}
+          severity="warning"
+          word={codeInWords(code)}
+          meaning={capitalised(helpFor(code)?.meaning ?? code)}
+        >
           <p>
             {helpFor(code)?.remedy}{' '}
             <a href={href('events', { q: `warning:${code}` })}>All events with this warning</a>
           </p>
-        </Warning>
+        </Explanation>
       ))}
       {violations.length > 0 && (
-        <Warning word="plan" meaning={`${plural(violations.length, 'violation')} of the tracking plan`}>
+        <Explanation
+          severity="warning"
+          word="plan"
+          meaning={`${plural(violations.length, 'violation')} of the tracking plan`}
+        >
           <ul>
             {violations.map(({ path, message }) => (
               <li key={`${path} ${message}`}>
@@ -120,26 +129,9 @@ function Explanation({ event }: { event: EventDetails }) {
               </li>
             ))}
           </ul>
-        </Warning>
+        </Explanation>
       )}
     </>
-  )
-}
-
-interface WarningProps {
-  word: string
-  meaning: string
-  children: ComponentChildren
-}
-
-function Warning({ word, meaning, children }: WarningProps) {
-  return (
-    <div class="explanation warning">
-      <p>
-        <Pill tone="warn">{word}</Pill> <strong>{meaning}</strong>
-      </p>
-      {children}
-    </div>
   )
 }
 

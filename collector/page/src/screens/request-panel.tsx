@@ -1,8 +1,8 @@
-import { Ago, attempt, Block, Button, Fact, HTTPStatus, Pill, Text } from '../components/basics.tsx'
+import { Ago, attempt, Block, Button, Explanation, Fact, HTTPStatus, Text } from '../components/basics.tsx'
 import { CopyButton, copy } from '../components/copy.tsx'
 import { Panel } from '../components/side-panel.tsx'
 import { asCurl, collectorBase } from '../lib/as-code.ts'
-import { codeInWords, helpFor } from '../lib/basics.ts'
+import { codeInWords, helpFor, severityOf } from '../lib/basics.ts'
 import { bytes, capitalised, dateAndTime, duration, plural } from '../lib/format.ts'
 import { sendJson } from '../lib/http.ts'
 import { go, href, hrefWith } from '../lib/router.ts'
@@ -84,32 +84,27 @@ function Actions({ request }: { request: RequestDetails }) {
   )
 }
 
-function Refusal({ request }: { request: RequestDetails }) {
-  const { problem, fault } = request
-  if (problem === null && fault === null) return null
-  const help = problem === null ? undefined : helpFor(problem.code)
+function Refusal({ request: { problem, fault } }: { request: RequestDetails }) {
   return (
-    <div class={`explanation ${fault !== null ? 'info' : (help?.severity ?? 'error')}`}>
+    <>
       {fault !== null && (
-        <p>
-          <Pill tone="info">fault</Pill> <strong>This response was a fault on demand: {fault}</strong>
-        </p>
+        <Explanation severity="info" word="fault" meaning={`This response was a fault on demand: ${fault}`} />
       )}
       {problem !== null && (
-        <>
+        <Explanation
+          severity={severityOf(problem.code)}
+          word={codeInWords(problem.code)}
+          meaning={capitalised(problem.message)}
+        >
           <p>
-            <Pill tone="bad">{codeInWords(problem.code)}</Pill>{' '}
-            <strong>
-              <Text value={capitalised(problem.message)} />
-            </strong>
-            {problem.line !== null && ` (line ${problem.line}, column ${problem.column})`}{' '}
+            {/* The place of the mistake is marked in the body below, and says more than a remedy. */}
+            {problem.offset === null && helpFor(problem.code)?.remedy}
+            {problem.line !== null && `Line ${problem.line}, column ${problem.column}.`}{' '}
             <code class="problem-code">{problem.code}</code>
           </p>
-          {/* If the position of the mistake is known, the mistake is marked in the body below, and no remedy is shown. */}
-          {help !== undefined && problem.offset === null && <p>{help.remedy}</p>}
-        </>
+        </Explanation>
       )}
-    </div>
+    </>
   )
 }
 
