@@ -207,6 +207,7 @@ function PauseButton() {
   return (
     <Button
       id="pause"
+      class="quiet"
       aria-pressed={isPaused.value}
       aria-label={isPaused.value ? 'Resume' : 'Pause'}
       title={isPaused.value ? 'Show new items again (p)' : 'Stop showing new items (p)'}
@@ -238,7 +239,7 @@ function Header({ screen }: { screen: ScreenName | undefined }) {
     <header class="header">
       <Brand />
       {isNarrow.value ? (
-        <Menu class="screen-button" label={label}>
+        <Menu class="quiet screen-button" label={label}>
           {screens}
         </Menu>
       ) : (

@@ -28,7 +28,7 @@ export function MoreMenu() {
   const stats = latest.value?.stats
   return (
     <>
-      <Menu label={<Icon name="more" />} title="More">
+      <Menu class="quiet" label={<Icon name="more" />} title="More">
         <Button onClick={() => (isHelping.value = true)}>Keyboard and search</Button>
         <hr />
         <Button id="clear" class="danger-text" onClick={() => (isForgetting.value = true)}>
