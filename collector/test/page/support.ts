@@ -57,6 +57,10 @@ export const row = (page: Page, hasText: string) => page.locator('.list .row', {
 /** The open panel, beside or over the list. */
 export const panel = (page: Page) => page.locator('.panel, .drawer')
 
+/** The figure with exactly this title. */
+export const figure = (page: Page, title: string) =>
+  page.locator('.figures > div', { has: page.getByText(title, { exact: true }) })
+
 export async function search(page: Page, line: string): Promise<void> {
   await page.fill('main input[name=search]', line)
   await page.keyboard.press('Enter')

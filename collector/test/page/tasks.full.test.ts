@@ -4,7 +4,7 @@ import type { Collector } from '../../src/index.ts'
 import { useBrowser } from '../browser.ts'
 import { BAD_RELEASE, visitShop } from '../changes/deploy.ts'
 import { basic, openCollector, post, track } from '../support.ts'
-import { openPage, panel, row } from './support.ts'
+import { figure, openPage, panel, row } from './support.ts'
 
 useBrowser()
 
@@ -125,8 +125,8 @@ const TASKS: readonly Task[] = [
     'how many are not accepted? A repeat is none of them',
     async (page) => {
       await menu(page, 'Overview')
-      await page.locator('.figure-lost').getByText('and 1 repeat, which is harmless').waitFor()
-      await page.locator('.figure-lost').getByRole('link', { name: '2' }).click()
+      await figure(page, 'Not accepted').getByText('and 1 repeat, which is harmless').waitFor()
+      await figure(page, 'Not accepted').getByRole('link', { name: '2' }).click()
       await state(page, '2 events')
     },
   ],
@@ -134,8 +134,7 @@ const TASKS: readonly Task[] = [
     'what did the CRM give up?',
     async (page) => {
       await menu(page, 'Destinations')
-      const figure = page.locator('.figures > div', { hasText: 'Given up' })
-      await figure.getByRole('link', { name: '1' }).click()
+      await figure(page, 'Given up').getByRole('link', { name: '1' }).click()
       await state(page, '1 event')
       await row(page, 'Invoice Sent').waitFor()
     },

@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { useBrowser } from '../browser.ts'
 import { openCollector, post, track } from '../support.ts'
-import { openPage, panel, row } from './support.ts'
+import { figure, openPage, panel, row } from './support.ts'
 
 useBrowser()
 
@@ -99,7 +99,7 @@ test('the chart for all time begins with the first event or request, not in 1970
   const page = await openPage(collector, { at: 'overview?since=all' })
 
   await page.locator('.block-head', { hasText: /events in each (10 )?(second|minute)/ }).waitFor()
-  await page.locator('.figure-received', { hasText: '2 requests' }).waitFor()
+  await figure(page, 'Received').getByText('2 requests').waitFor()
 })
 
 test.each([1440, 390])(

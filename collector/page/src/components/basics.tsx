@@ -105,14 +105,12 @@ export function HTTPStatus({ status }: { status: number }) {
 
 /** One number of a row of figures. */
 export function Figure({
-  name,
   title,
   value,
   link,
   isBad = false,
   note,
 }: {
-  name?: string
   title: string
   value: string
   link?: string
@@ -120,7 +118,7 @@ export function Figure({
   note?: string
 }) {
   return (
-    <div class={name && `figure-${name}`}>
+    <div>
       <dt>{title}</dt>
       <dd class={isBad ? 'bad-text' : ''}>{link === undefined ? value : <a href={link}>{value}</a>}</dd>
       {note !== undefined && <dd class="figure-note">{note}</dd>}

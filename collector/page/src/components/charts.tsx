@@ -1,4 +1,4 @@
-import { count, labelOf, tickOf } from '../lib/format.ts'
+import { count, dateAndTime, tickOf } from '../lib/format.ts'
 import type { Overview } from '../lib/types.ts'
 
 export function Sparkline({ values, label }: { values: readonly number[]; label: string }) {
@@ -67,7 +67,6 @@ export function VolumeChart({
               width={width}
               end={end}
               href={hrefOf(bucket.at, new Date(Date.parse(bucket.at) + bucketMs).toISOString())}
-              label={labelOf(bucket.at, bucketMs, lengthMs)}
             />
           ))}
         </svg>
@@ -89,11 +88,10 @@ interface BarProps {
   width: number
   end: number
   href: string
-  label: string
 }
 
-function Bar({ bucket, x, width, end, href, label }: BarProps) {
-  const { accepted, rejected, repeated } = bucket
+function Bar({ bucket, x, width, end, href }: BarProps) {
+  const { at, accepted, rejected, repeated } = bucket
   const percent = (count: number) => (100 * count) / end
   const parts = [
     ['accepted', percent(accepted), 0],
@@ -101,7 +99,7 @@ function Bar({ bucket, x, width, end, href, label }: BarProps) {
     ['repeat', percent(repeated), percent(accepted + rejected)],
   ] as const
   const repeats = repeated > 0 ? `, ${count(repeated)} repeated` : ''
-  const title = `${label}: ${count(accepted)} accepted, ${count(rejected)} not accepted${repeats}`
+  const title = `${dateAndTime(at)}: ${count(accepted)} accepted, ${count(rejected)} not accepted${repeats}`
   const bars = (
     <>
       <rect class="hover" x={x} width={width} y="0" height="100" />

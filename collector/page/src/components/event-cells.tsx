@@ -112,7 +112,7 @@ export const TONE_OF_STATE: Readonly<Record<DeliveryState, Tone>> = {
 }
 
 function outcomeInWords({ name, state, reason, attempts }: Outcome): string {
-  const why = reason === undefined || reason === null || reason === '' ? '' : `: ${skipInWords(reason)}`
+  const why = reason ? `: ${skipInWords(reason)}` : ''
   const often = attempts > 1 ? ` (${attempts} attempts)` : ''
   return `${name}: ${state}${why}${often}`
 }

@@ -7,7 +7,6 @@ const longDay = new Intl.DateTimeFormat('en-GB', {
   month: 'long',
   year: 'numeric',
 })
-const shortDay = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
 const shortDate = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric' })
 const timeOfDay = new Intl.DateTimeFormat('en-GB', {
   hour: '2-digit',
@@ -81,24 +80,10 @@ export function clock(iso: string): string {
   return timeOfDay.format(new Date(iso))
 }
 
-/** Formats `14:05`. */
-function hourAndMinute(ms: number): string {
-  return clock(new Date(ms).toISOString()).slice(0, 5)
-}
-
-const DAY_MS = 86_400_000
-
-/** The day if the chart covers more than two days, otherwise the time. */
+/** For the axis of a chart: the day if the chart covers more than two days, otherwise the time. */
 export function tickOf(at: string, bucketMs: number, lengthMs: number): string {
-  if (lengthMs > 300 * DAY_MS) return shortDate.format(new Date(at))
-  if (lengthMs > 2 * DAY_MS) return shortDay.format(new Date(at))
-  return bucketMs < 60_000 ? clock(at).slice(0, 8) : hourAndMinute(Date.parse(at))
-}
-
-/** The label of a single bar: the day, the time, or both. */
-export function labelOf(at: string, bucketMs: number, lengthMs: number): string {
-  const tick = tickOf(at, bucketMs, lengthMs)
-  return lengthMs > 2 * DAY_MS && bucketMs < DAY_MS ? `${tick}, ${hourAndMinute(Date.parse(at))}` : tick
+  if (lengthMs > 2 * 86_400_000) return shortDate.format(new Date(at))
+  return clock(at).slice(0, bucketMs < 60_000 ? 8 : 5)
 }
 
 /** In the time zone of the browser. Equal keys mean the same day, but keys cannot be sorted. */

@@ -30,30 +30,28 @@ export const isPaused = signal(false)
 
 const isOpen = signal(false)
 const heardAtMs = signal(0)
-const nowMs = signal(Date.now())
+/** The time of the computer's clock, updated twice a second while the tab is visible. */
+export const clockMs = signal(Date.now())
 /** When this tab began to listen. For the first three seconds, the state is `connecting` and not `lost`. */
 const startedAtMs = signal(Date.now())
 
 export const connection = computed<Connection>(() => {
-  const quietMs = nowMs.value - heardAtMs.value
+  const quietMs = clockMs.value - heardAtMs.value
   if (isOpen.value && quietMs > SILENT_AFTER_MS) return 'silent'
   if (isOpen.value) return typeof latest.value?.storeUnavailable === 'string' ? 'unavailable' : 'live'
-  if (heardAtMs.value === 0 && nowMs.value - startedAtMs.value < SILENT_AFTER_MS) return 'connecting'
+  if (heardAtMs.value === 0 && clockMs.value - startedAtMs.value < SILENT_AFTER_MS) return 'connecting'
   return 'lost'
 })
 
 /** Whole seconds since the last message from the collector. */
-export const quietSeconds = computed(() => Math.max(0, Math.floor((nowMs.value - heardAtMs.value) / 1000)))
+export const quietSeconds = computed(() => Math.max(0, Math.floor((clockMs.value - heardAtMs.value) / 1000)))
 
 /** When the collector was last heard; undefined = not yet. In ISO 8601. */
 export const heardAt = computed(() =>
   heardAtMs.value === 0 ? undefined : new Date(heardAtMs.value).toISOString(),
 )
 
-/** The time of the computer's clock, updated twice a second while the tab is visible. */
-export const clockMs = computed(() => nowMs.value)
-
-export const today = computed(() => dayKey(new Date(nowMs.value).toISOString()))
+export const today = computed(() => dayKey(new Date(clockMs.value).toISOString()))
 
 let stream: EventSource | undefined
 let retry: ReturnType<typeof setTimeout> | undefined
@@ -62,7 +60,7 @@ let ticks: ReturnType<typeof setInterval> | undefined
 function hear(message: StreamMessage): void {
   isOpen.value = true
   heardAtMs.value = Date.now()
-  nowMs.value = Date.now()
+  clockMs.value = Date.now()
   latest.value = message
   // A message proves that the user has access, perhaps after a login in another tab.
   access.value = 'open'
@@ -71,9 +69,9 @@ function hear(message: StreamMessage): void {
 function open(): void {
   if (ticks === undefined) {
     startedAtMs.value = Date.now()
-    nowMs.value = Date.now()
+    clockMs.value = Date.now()
     ticks = setInterval(() => {
-      nowMs.value = Date.now()
+      clockMs.value = Date.now()
     }, CHECK_EVERY_MS)
   }
   clearTimeout(retry)

@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals'
-import { Ago, Icon, Name, Nothing, Pill, QueryState, Text } from '../components/basics.tsx'
+import { Fragment } from 'preact'
+import { Ago, Icon, Name, Nothing, Pill, QueryState, Text, type Tone } from '../components/basics.tsx'
 import { Sparkline } from '../components/charts.tsx'
 import { Menu } from '../components/menu.tsx'
 import { Screen } from '../components/screen.tsx'
@@ -112,6 +113,14 @@ function Plan({
   )
 }
 
+function oddities({ inconsistent, violations, isPlanned, name }: CatalogueEntry): Array<[Tone, string]> {
+  const found: Array<[Tone, string]> = []
+  if (inconsistent) found.push(['warn', `${inconsistent} inconsistent`])
+  if (violations) found.push(['warn', `${plural(violations, 'breaks', 'break')} the plan`])
+  if (isPlanned === false && name) found.push(['info', 'not planned'])
+  return found
+}
+
 interface TableProps {
   entries: readonly CatalogueEntry[]
   current: string | undefined
@@ -161,24 +170,12 @@ function EntryTable({ entries, current, isStale }: TableProps) {
             <td class="number bad-text">{entry.rejected > 0 && shortCount(entry.rejected)}</td>
             <td>
               {entry.properties ?? <span title="No event was accepted">–</span>}
-              {entry.inconsistent !== null && entry.inconsistent > 0 && (
-                <>
+              {oddities(entry).map(([tone, words]) => (
+                <Fragment key={words}>
                   {' '}
-                  <Pill tone="warn">{entry.inconsistent} inconsistent</Pill>
-                </>
-              )}
-              {entry.violations !== null && entry.violations > 0 && (
-                <>
-                  {' '}
-                  <Pill tone="warn">{plural(entry.violations, 'breaks', 'break')} the plan</Pill>
-                </>
-              )}
-              {entry.isPlanned === false && entry.name && (
-                <>
-                  {' '}
-                  <Pill tone="info">not planned</Pill>
-                </>
-              )}
+                  <Pill tone={tone}>{words}</Pill>
+                </Fragment>
+              ))}
             </td>
             <td class="wide-only">
               <Sources sources={entry.sources} />

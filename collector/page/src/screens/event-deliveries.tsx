@@ -16,7 +16,7 @@ export function EventDeliveries({ outcomes }: { outcomes: readonly OutcomeDetail
             <a href={href('destinations')}>
               <Text value={outcome.name} />
             </a>
-            {outcome.reason !== undefined && outcome.reason !== null && outcome.reason !== '' && (
+            {outcome.reason && (
               <span>
                 : <Text value={skipInWords(outcome.reason)} />
               </span>
@@ -49,7 +49,7 @@ function History({ attempts, total }: { attempts: readonly Attempt[]; total: num
               {clock(at)} <span class="sr-only">attempt {attempt}</span>
             </span>{' '}
             {RESULTS[result]}
-            {reason !== undefined && reason !== null && (
+            {reason && (
               <>
                 : <Text value={reason} />
               </>

@@ -37,16 +37,10 @@ function termOf(path: Path, value: unknown): string | undefined {
   return termFor(path.join('.'), value)
 }
 
-/** What a comparison needs of the other event. */
-export type Compared = Pick<
-  EventRecord,
-  'id' | 'type' | 'name' | 'userId' | 'anonymousId' | 'receivedAt' | 'message'
->
-
 interface MessageProps {
   event: EventDetails
   /** The event to compare this one with. */
-  other: Compared | null
+  other: EventRecord | EventDetails | null
   addTerm: AddTerm
 }
 
@@ -101,7 +95,13 @@ export function EventMessage({ event, other, addTerm }: MessageProps) {
   )
 }
 
-function Comparison({ event, other, isEqual }: { event: EventDetails; other: Compared; isEqual: boolean }) {
+interface ComparisonProps {
+  event: EventDetails
+  other: EventRecord | EventDetails
+  isEqual: boolean
+}
+
+function Comparison({ event, other, isEqual }: ComparisonProps) {
   if (other.message === null) return <p class="soft">The other event has no message to compare with.</p>
   return (
     <p class="soft">

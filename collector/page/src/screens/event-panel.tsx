@@ -12,7 +12,7 @@ import { useQuery } from '../lib/use-query.ts'
 import { visibleText } from '../lib/visible-text.ts'
 import { EventActions } from './event-actions.tsx'
 import { EventDeliveries } from './event-deliveries.tsx'
-import { type Compared, EventMessage } from './event-message.tsx'
+import { EventMessage } from './event-message.tsx'
 
 interface PanelProps {
   id: string
@@ -26,6 +26,7 @@ export function EventPanel({ id, withId, onOpen, addTerm }: PanelProps) {
   const query = useQuery<EventDetails>(`api/events/${encodeURIComponent(id)}`)
   const other = useQuery<EventDetails>(withId && `api/events/${encodeURIComponent(withId)}`)
   const shown = query.data?.id === id ? query.data : undefined
+  const chosen = other.data?.id === withId ? other.data : undefined
   return (
     <Panel
       label="Event"
@@ -53,7 +54,8 @@ export function EventPanel({ id, withId, onOpen, addTerm }: PanelProps) {
           {other.error !== undefined && <QueryState query={other} />}
           <EventMessage
             event={event}
-            other={otherOf(event, other.data?.id === withId ? other.data : undefined)}
+            // Without a chosen event, the first event with the same messageId, if its content differs.
+            other={chosen ?? (event.reason === 'dedup_conflict' ? event.first : null)}
             addTerm={addTerm}
           />
         </Fragment>
@@ -74,11 +76,6 @@ function Step({ title, id, onOpen }: StepProps) {
       {title}
     </Button>
   )
-}
-
-/** The chosen event; without one, the first event with the same messageId, if its content differs. */
-function otherOf(event: EventDetails, chosen: EventDetails | undefined): Compared | null {
-  return chosen ?? (event.reason === 'dedup_conflict' ? event.first : null)
 }
 
 function Explanations({ event }: { event: EventDetails }) {

@@ -64,68 +64,56 @@ export function OverviewScreen() {
 }
 
 function Figures({ overview, from }: { overview: Overview; from: string | undefined }) {
-  const { steps, losses, requests } = overview
-  const step = (name: Step['name']) => steps.find((one) => one.name === name)
-  const [received, accepted, wanted, delivered] = [
-    step('received'),
-    step('accepted'),
-    step('filtered'),
-    step('delivered'),
-  ]
-  const sum = (list: readonly Loss[]) => list.reduce((total, loss) => total + loss.count, 0)
-  const refusals = losses.filter((loss) => loss.step === 'accepted')
-  const lost = sum(refusals.filter(({ severity }) => severity !== 'info'))
-  const repeated = sum(refusals.filter(({ severity }) => severity === 'info'))
-  const all = received?.count ?? 0
-  const deliveries = wanted?.count ?? 0
+  const { requests } = overview
+  const [received, accepted, wanted, delivered] = overview.steps as [Step, Step, Step, Step]
+  const { repeated = 0 } = accepted
+  const { pending = 0 } = delivered
   return (
     <dl class="figures sheet">
       <Figure
-        name="received"
         title="Received"
-        value={shortCount(all)}
+        value={shortCount(received.count)}
         link={href('events', { from })}
-        note={`${rate(received?.perSecond ?? 0)}/s, in ${plural(requests.total, 'request')}`}
+        note={`${rate(received.perSecond)}/s, in ${plural(requests.total, 'request')}`}
       />
       <Figure
-        name="accepted"
         title="Accepted"
-        value={shortCount(accepted?.count ?? 0)}
+        value={shortCount(accepted.count)}
         link={href('events', { q: 'status:accepted', from })}
-        note={share(accepted?.count ?? 0, all)}
+        note={share(accepted.count, received.count)}
       />
       <Figure
-        name="lost"
         title="Not accepted"
-        value={shortCount(lost)}
+        value={shortCount(accepted.lost)}
         link={href('events', { q: 'status:rejected', from })}
-        isBad={lost > 0}
-        note={repeated > 0 ? `and ${plural(repeated, 'repeat')}, which is harmless` : share(lost, all)}
+        isBad={accepted.lost > 0}
+        note={
+          repeated > 0
+            ? `and ${plural(repeated, 'repeat')}, which is harmless`
+            : share(accepted.lost, received.count)
+        }
       />
-      {deliveries + (wanted?.lost ?? 0) > 0 && (
+      {wanted.count + wanted.lost > 0 && (
         <>
           <Figure
-            name="delivered"
             title="Delivered"
-            value={shortCount(delivered?.count ?? 0)}
+            value={shortCount(delivered.count)}
             link={href('events', { q: 'delivery:delivered', from })}
-            note={`of ${plural(deliveries, 'delivery', 'deliveries')}${
-              (delivered?.pending ?? 0) > 0 ? `, ${count(delivered?.pending ?? 0)} waiting` : ''
+            note={`of ${plural(wanted.count, 'delivery', 'deliveries')}${
+              pending > 0 ? `, ${count(pending)} waiting` : ''
             }`}
           />
           <Figure
-            name="given-up"
             title="Given up"
-            value={shortCount(delivered?.lost ?? 0)}
+            value={shortCount(delivered.lost)}
             link={href('events', { q: 'delivery:failed', from })}
-            isBad={(delivered?.lost ?? 0) > 0}
-            note={share(delivered?.lost ?? 0, deliveries)}
+            isBad={delivered.lost > 0}
+            note={share(delivered.lost, wanted.count)}
           />
         </>
       )}
       {requests.refused > 0 && (
         <Figure
-          name="refused"
           title="Refused requests"
           value={shortCount(requests.refused)}
           link={href('requests', { q: 'status>=400', from })}

@@ -123,7 +123,7 @@ function RequestCells({ request, addTerm }: CellsProps) {
         <span class="title">
           <Text value={path} />
         </span>{' '}
-        {request.fault !== null && <Pill tone="info">fault</Pill>}
+        {request.fault !== null && <Pill tone="info">fault</Pill>}{' '}
         {request.retryCount !== null && request.retryCount > 0 && (
           <Pill tone="warn">retry {request.retryCount}</Pill>
         )}
