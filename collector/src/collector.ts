@@ -1,14 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { ApiParts } from './api/asking.ts'
+import type { ApiParts, CollectorParts } from './api/asking.ts'
 import { PageAssets } from './assets.ts'
-import type { AdminGate } from './auth/admin.ts'
-import type { TokenServer } from './auth/tokens.ts'
 import { EventChanges } from './changes/changes.ts'
-import type { Clock } from './clock.ts'
-import type { Config } from './config/schema.ts'
 import { Deliverer } from './destinations/deliverer.ts'
 import { FaultInjector } from './faults/injector.ts'
-import type { FaultOptions, FaultRule, FaultState, Faults } from './faults/rules.ts'
+import type { FaultOptions, FaultRule, FaultState } from './faults/rules.ts'
 import { type Feed, openFeed } from './feed.ts'
 import type { Collector } from './handle.ts'
 import { notFound } from './http/reply.ts'
@@ -17,9 +13,7 @@ import { type Stats, StatsKeeper } from './live/stats.ts'
 import { LiveStream } from './live/stream.ts'
 import { Waiters, type WaitOptions } from './live/waiters.ts'
 import type { NewEvent } from './new-event.ts'
-import type { OnFault } from './on-fault.ts'
 import { Counts, metric } from './ops/counts.ts'
-import type { TrackingPlan } from './plan/plan.ts'
 import type { EventRecord } from './record.ts'
 import { Router } from './router.ts'
 import { type EventFilter, type EventQuery, searchOf } from './search/filter.ts'
@@ -27,19 +21,6 @@ import type { Written } from './store/commit.ts'
 import type { QueryContext } from './store/queries/context.ts'
 import { allEvents, countEvents } from './store/queries/events.ts'
 import { sql } from './store/sql.ts'
-import type { Store } from './store/store.ts'
-
-export interface CollectorParts {
-  config: Config
-  store: Store
-  clock: Clock
-  tokens: TokenServer | undefined
-  admin: AdminGate
-  faults: Faults
-  plan: TrackingPlan | null
-  isLocal: boolean
-  onFault: OnFault
-}
 
 /** Connects the HTTP server, the store, and the parts that work on stored events. */
 export class RunningCollector implements Collector {

@@ -9,18 +9,25 @@ import { HttpProblem } from '../http/reply.ts'
 import type { Stats } from '../live/stats.ts'
 import type { LiveStream } from '../live/stream.ts'
 import type { Waiters } from '../live/waiters.ts'
+import type { OnFault } from '../on-fault.ts'
 import type { TrackingPlan } from '../plan/plan.ts'
 import type { QueryContext } from '../store/queries/context.ts'
 import type { Store } from '../store/store.ts'
 
-export interface ApiParts {
+/** What a collector is made of. */
+export interface CollectorParts {
   config: Config
   store: Store
   clock: Clock
   tokens: TokenServer | undefined
+  admin: AdminGate
   faults: Faults
   plan: TrackingPlan | null
-  admin: AdminGate
+  isLocal: boolean
+  onFault: OnFault
+}
+
+export interface ApiParts extends CollectorParts {
   startedAt: string
   /** Where events come from beside the HTTP API, without credentials; null if from nowhere else. */
   log(): string | null

@@ -1,5 +1,6 @@
 import type { Source } from '../auth/sources.ts'
 import type { DestinationConfig } from '../config/schema.ts'
+import { isObject } from '../json/is-object.ts'
 import type { PlannedDelivery } from '../new-event.ts'
 
 /** Older events are past data. */
@@ -20,7 +21,7 @@ function switchFor(integrations: Integrations, name: string): boolean | undefine
   const value = integrations.find((one) => Object.hasOwn(one, name))?.[name]
   if (typeof value === 'boolean') return value
   // An object contains options for the destination, and turns the destination on.
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? true : undefined
+  return isObject(value) ? true : undefined
 }
 
 /**

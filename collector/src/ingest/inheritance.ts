@@ -1,3 +1,5 @@
+import { isObject } from '../json/is-object.ts'
+
 /**
  * The fields of a batch that its messages inherit. They are merged one level deep: for each key, the value in the message replaces
  * the inherited value.
@@ -39,13 +41,9 @@ export function inheritanceOf(
   const fields: Inheritance['fields'] = {}
   for (const field of INHERITED_FIELDS) {
     const value = batch[field]
-    if (isFilled(value)) fields[field] = value
+    if (isObject(value) && Object.keys(value).length > 0) fields[field] = value
   }
   if (Object.keys(fields).length === 0) return undefined
   const bytes = Buffer.byteLength(JSON.stringify(fields))
   return { fields, bytes, roomBytes: Math.max(MERGED_BYTES, MERGED_TIMES * bodyBytes) }
-}
-
-function isFilled(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length > 0
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { isObject } from '../json/is-object.ts'
 import type { SentDifference } from '../new-event.ts'
 import { idText, isBlank, textOrNull } from '../plain-text.ts'
 import {
@@ -57,17 +58,13 @@ const MESSAGE_ID_CHARACTERS = 99
 
 export const MAX_EVENT_BYTES = 32 * 1024
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 /** PHP writes an empty map as an empty list. */
 function isEmptyList(value: unknown): boolean {
   return Array.isArray(value) && value.length === 0
 }
 
 /** Null counts as a missing value. Any other value that is not an object is a mistake, and is reported. */
-function isObjectOrAbsent(value: unknown): boolean {
+export function isObjectOrAbsent(value: unknown): boolean {
   return value === undefined || value === null || isObject(value) || isEmptyList(value)
 }
 

@@ -1,9 +1,10 @@
 import { isUtf8 } from 'node:buffer'
 import { HttpProblem } from '../http/reply.ts'
+import { isObject } from '../json/is-object.ts'
 import { findJsonError, position } from '../json/json-error.ts'
 import { roundedItems } from '../json/rounded.ts'
 import { type Kind, REASONS, type Reason, type RequestProblem, type Warning } from '../record.ts'
-import { MAX_EVENT_BYTES } from './message.ts'
+import { isObjectOrAbsent, MAX_EVENT_BYTES } from './message.ts'
 import { readTime } from './timestamp.ts'
 
 /** Maximum size of a batch. The service documents 500 KB, which is read as 500 x 1024 bytes. */
@@ -80,10 +81,9 @@ export function readRequest(body: Buffer, path: Kind | 'batch'): TrackingRequest
     throw notJson(text)
   }
   if (isDeeper(parsed, MAX_JSON_DEPTH)) throw new Refusal('too_deep')
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
-    throw new Refusal('not_an_object')
+  if (!isObject(parsed)) throw new Refusal('not_an_object')
   const warnings: Warning[] = hasMark ? ['byte_order_mark'] : []
-  const { batch, writeKey, sentAt, context, integrations } = parsed as Record<string, unknown>
+  const { batch, writeKey, sentAt, context, integrations } = parsed
   if (path !== 'batch') {
     // A single message has `sentAt`, `context` and `integrations` itself.
     const own = { sentAt: undefined, context: undefined, integrations: undefined, items: [parsed] }
@@ -123,11 +123,6 @@ function isDeeper(value: unknown, limit: number): boolean {
     if (typeof one === 'object' && isDeeper(one, limit - 1)) return true
   }
   return false
-}
-
-function isObjectOrAbsent(value: unknown): boolean {
-  if (Array.isArray(value)) return value.length === 0
-  return value === undefined || typeof value === 'object'
 }
 
 function tooLarge(batch: readonly unknown[], sizes: readonly number[]): Refusal {

@@ -92,7 +92,8 @@ export class Waiters {
       const now = this.#changes.state
       const isNew = mayChange || now.epoch !== epoch
       if (isNew) found = countEvents(this.#context(), query)
-      else if (now.lastSeq > seen) found += countEvents(this.#context(), { ...query, newerThan: seen })
+      else if (now.lastSeq > seen)
+        found += countEvents(this.#context(), { ...query, after: Math.max(seen, Number(query.after ?? 0)) })
       ;({ lastSeq: seen, epoch } = now)
       return found
     }

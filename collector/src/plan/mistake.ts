@@ -1,4 +1,5 @@
 import type { Ajv2020 } from 'ajv/dist/2020.js'
+import { isObject } from '../json/is-object.ts'
 
 /** The keys and array indexes that lead to a part of a plan. */
 export type Path = readonly (string | number)[]
@@ -47,10 +48,6 @@ export function findPlanMistake(ajv: Ajv2020, plan: unknown): PlanMistake | unde
     if (mistake !== undefined) return mistake
   }
   return undefined
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /**

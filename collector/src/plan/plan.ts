@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { RE2JS } from 're2js'
+import { isNamed, keyOf } from '../event-key.ts'
 import { findJsonError, positionOf } from '../json/json-error.ts'
 import type { Violation } from '../record.ts'
 import { BY_KIND, findPlanMistake, NAMED, type Path, pointer, unescaped } from './mistake.ts'
@@ -85,16 +86,14 @@ export class TrackingPlan {
   }
 
   check(kind: string, name: string | null, message: PlannedMessage): Violation[] {
-    const isNamed = (NAMED as readonly string[]).includes(kind)
-    const key = isNamed ? `${kind}:${name ?? ''}` : kind
-    const validate = this.#byKey.get(key)
+    const validate = this.#byKey.get(keyOf(kind, name))
     if (validate === undefined) {
-      if (this.#allowsOthers || !isNamed) return []
+      if (this.#allowsOthers || !isNamed(kind)) return []
       return [
         { path: kind === 'track' ? 'event' : 'name', keyword: 'unplanned', message: 'is not in the plan' },
       ]
     }
-    const root = isNamed ? 'properties' : 'traits'
+    const root = isNamed(kind) ? 'properties' : 'traits'
     if (validate(message[root] ?? {})) return []
     return (validate.errors ?? []).slice(0, MAX_VIOLATIONS).map((error) => violation(root, error))
   }

@@ -51,8 +51,8 @@ export class Database {
     this.exec('PRAGMA synchronous = NORMAL')
     this.exec('PRAGMA cache_size = -65536')
     this.exec('PRAGMA temp_store = MEMORY')
-    // 16 MB: fewer checkpoints, each of which waits for the disk.
-    this.exec('PRAGMA wal_autocheckpoint = 4000')
+    // 8 MB: fewer checkpoints, each of which waits for the disk.
+    this.exec('PRAGMA wal_autocheckpoint = 2000')
     this.exec('PRAGMA journal_size_limit = 67108864')
     const { user_version: found } = this.get<{ user_version: number }>('PRAGMA user_version') ?? {
       user_version: 0,

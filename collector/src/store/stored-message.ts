@@ -1,3 +1,4 @@
+import { isObject } from '../json/is-object.ts'
 import type { Message } from '../record.ts'
 
 /** Returns null if there is no text, or if it is not a JSON object: one damaged event must not break a query for all. */
@@ -5,7 +6,7 @@ export function storedMessage(body: string | null): Message | null {
   if (body === null) return null
   try {
     const value: unknown = JSON.parse(body)
-    return typeof value === 'object' && !Array.isArray(value) ? (value as Message | null) : null
+    return isObject(value) ? value : null
   } catch {
     return null
   }

@@ -14,8 +14,6 @@ export interface EventSearch extends TimeRange {
   search: Search
   /** The limit itself is excluded. */
   after?: Cursor | number | undefined
-  /** A further limit: only events with a greater sequence number. */
-  newerThan?: number
 }
 
 export interface Paging {
@@ -27,26 +25,18 @@ export interface Paging {
 
 /** @throws SearchSyntaxError when the search has an invalid value for a field. */
 export function conditionOfSearch({ nowMs }: QueryContext, query: EventSearch): Sql {
-  const { search, after, newerThan } = query
+  const { search, after } = query
   return allOf([
     ...(after === undefined ? [] : [sql`seq > ${Number(after)}`]),
-    ...(newerThan === undefined ? [] : [sql`seq > ${newerThan}`]),
     within('received_at', query),
     eventCondition(search, nowMs),
   ])
 }
 
 export function listEvents(context: QueryContext, query: EventSearch & Paging & { isFull: boolean }) {
-  const { order, limit, cursor, isFull } = query
-  const start =
-    cursor === undefined ? raw('TRUE') : sql`seq ${raw(order === 'newest' ? '<' : '>')} ${Number(cursor)}`
+  const { limit, isFull } = query
   // Reads one more event than the page can have, to find out whether there is a next page.
-  const seqs = context.database
-    .all<{ seq: number }>(
-      sql`SELECT seq FROM event WHERE ${start} AND ${conditionOfSearch(context, query)}
-          ORDER BY seq ${raw(order === 'newest' ? 'DESC' : 'ASC')} LIMIT ${limit + 1}`,
-    )
-    .map(({ seq }) => seq)
+  const seqs = seqsOf(context, query, limit + 1)
   const records = recordsOf(context, seqs.slice(0, limit), isFull ? MAX_PAGE_CHARACTERS : undefined)
   const last = records.at(-1)?.seq
   return {
@@ -61,15 +51,23 @@ export function allEvents(
   context: QueryContext,
   query: EventSearch & { order: Paging['order']; limit?: number | undefined },
 ): EventRecord[] {
-  const { order, limit = -1 } = query
-  const rows = context.database.all<{ seq: number }>(
-    sql`SELECT seq FROM event WHERE ${conditionOfSearch(context, query)}
-        ORDER BY seq ${raw(order === 'newest' ? 'DESC' : 'ASC')} LIMIT ${limit}`,
-  )
-  return recordsOf(
-    context,
-    rows.map(({ seq }) => seq),
-  )
+  return recordsOf(context, seqsOf(context, query, query.limit ?? -1))
+}
+
+function seqsOf(
+  context: QueryContext,
+  query: EventSearch & Pick<Paging, 'order' | 'cursor'>,
+  limit: number,
+): number[] {
+  const { order, cursor } = query
+  const start =
+    cursor === undefined ? raw('TRUE') : sql`seq ${raw(order === 'newest' ? '<' : '>')} ${Number(cursor)}`
+  return context.database
+    .all<{ seq: number }>(
+      sql`SELECT seq FROM event WHERE ${start} AND ${conditionOfSearch(context, query)}
+          ORDER BY seq ${raw(order === 'newest' ? 'DESC' : 'ASC')} LIMIT ${limit}`,
+    )
+    .map(({ seq }) => seq)
 }
 
 export function countEvents(context: QueryContext, query: EventSearch): number {

@@ -1,3 +1,4 @@
+import { isObject } from '../../json/is-object.ts'
 import type { SentDifference } from '../../new-event.ts'
 import type { Message } from '../../record.ts'
 
@@ -30,10 +31,6 @@ export interface Change {
   path: string
   sent: unknown
   kept: unknown
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Another way to write the same value is no difference: `2026-05-17T09:30:00Z` and `2026-05-17T09:30:00.000Z`. */
