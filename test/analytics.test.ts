@@ -267,6 +267,20 @@ describe('outcomes', () => {
 
     expect(drained).toHaveBeenCalledTimes(2)
   })
+
+  test('drained is emitted once what a callback has tracked has its outcome too', async () => {
+    const { analytics, clock } = createAnalytics({ flushAt: 1 })
+    const told: string[] = []
+    analytics.on('drained', () => told.push('drained'))
+    analytics.track({ userId: 'ada', event: 'First' }, () => {
+      told.push('first')
+      analytics.track({ userId: 'ada', event: 'Second' }, () => told.push('second'))
+    })
+
+    await clock.advance(100)
+
+    expect(told).toEqual(['first', 'second', 'drained'])
+  })
 })
 
 describe('strict', () => {
