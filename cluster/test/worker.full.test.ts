@@ -193,28 +193,3 @@ natsTest('workers of one destination share its events', async () => {
   await other.worker.close()
   expect(memory.written.toSorted()).toEqual(ids(300).toSorted())
 })
-
-natsTest('a worker goes on after the server was killed, and after it was suspended', async () => {
-  const server = await startNats()
-  const stream = await openStream(server.url)
-  const { memory } = startWorker(stream)
-  await attached(stream)
-  await publish(stream, ...numbered(10))
-  await until(() => memory.written.length === 10)
-
-  await server.kill()
-  await until(() => stream.reason !== null)
-  await server.start()
-  await until(() => stream.reason === null)
-  await publish(stream, ...numbered(10, 10))
-  await until(() => memory.written.length >= 20)
-
-  await server.pause()
-  await until(() => stream.reason !== null)
-  server.resume()
-  await until(() => stream.reason === null)
-  await publish(stream, ...numbered(10, 20))
-  await until(() => memory.written.includes('id-29'))
-  await until(async () => (await stream.manager.streams.info('trackpost')).state.messages === 0)
-  expect([...new Set(memory.written)].toSorted()).toEqual(ids(30).toSorted())
-})

@@ -5,7 +5,7 @@ import { Analytics } from '../../src/analytics.ts'
 import type { ErrorEvent } from '../../src/events/events.ts'
 import { type Clock, systemClock } from '../../src/runtime/clock.ts'
 import type { AnalyticsSettings, OAuthSettings } from '../../src/settings/settings.ts'
-import { trackPurchases, WRITE_KEY } from '../support/create-analytics.ts'
+import { AnalyticsOnClock, trackPurchases, WRITE_KEY } from '../support/create-analytics.ts'
 import { type Loopback, listen, readBody } from '../support/loopback.ts'
 import {
   CLIENT_ID,
@@ -50,11 +50,6 @@ class Api {
     response.writeHead(status).end('{}')
   }
 }
-
-const AnalyticsOnClock = Analytics as unknown as new (
-  settings: AnalyticsSettings,
-  seams: { clock: Clock },
-) => Analytics
 
 /** Time runs ten times as fast, so that waits of seconds are short. */
 const fastHost: Clock = {

@@ -2,10 +2,9 @@
 import { expect, test } from 'vitest'
 import { createShared } from '../../src/core/service.ts'
 import { resolveSettings } from '../../src/settings/resolve.ts'
-import { WRITE_KEY } from '../support/create-analytics.ts'
+import { AnalyticsOnClock, WRITE_KEY } from '../support/create-analytics.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'
 import { ScriptedClient } from '../support/scripted-client.ts'
-import { AnalyticsOnClock } from './script.ts'
 
 test.each([false, true])('refuses every call, and waits for nothing, with strict: %s', async (strict) => {
   const clock = new FakeClock()

@@ -1,10 +1,9 @@
 import { expect } from 'vitest'
-import { Analytics } from '../../src/analytics.ts'
-import type { Seams } from '../../src/core/create.ts'
+import type { Analytics } from '../../src/analytics.ts'
 import { createShared } from '../../src/core/service.ts'
 import { resolveSettings } from '../../src/settings/resolve.ts'
 import type { AnalyticsSettings } from '../../src/settings/settings.ts'
-import { type Harness, WRITE_KEY } from '../support/create-analytics.ts'
+import { AnalyticsOnClock, type Harness, WRITE_KEY } from '../support/create-analytics.ts'
 import { FakeClock, settled } from '../support/fake-clock.ts'
 import {
   networkError,
@@ -13,12 +12,6 @@ import {
   type SentRequest,
   status,
 } from '../support/scripted-client.ts'
-
-/** The constructor with its second parameter, which the public types leave out. */
-export const AnalyticsOnClock = Analytics as unknown as new (
-  settings: AnalyticsSettings,
-  seams: Seams,
-) => Analytics
 
 /** What a script has shown. Times are in milliseconds since its start. */
 export interface Played extends Harness {

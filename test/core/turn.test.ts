@@ -322,18 +322,6 @@ test('an event that plugins have made too large for the queue fails', async () =
   expect(analytics.stats.pending).toBe(3)
 })
 
-test('a call after the close is told as one, and no call before', async () => {
-  const { analytics } = createAnalytics()
-  const seen: unknown[] = []
-  analytics.on('call_after_close', (message) => seen.push(message?.messageId))
-  trackPurchases(analytics, 1)
-  await analytics.closeAndFlush()
-  expect(seen).toEqual([])
-  trackPurchases(analytics, 1)
-
-  expect(seen).toEqual(['purchase-1'])
-})
-
 test('an event that leaves an asynchronous plugin waits for others like any event', async () => {
   const { analytics, client } = createAnalytics()
   await analytics.register({ name: 'later', type: 'enrichment', track: async (ctx: Context) => ctx })

@@ -8,7 +8,10 @@ import { type Reply, ScriptedClient } from './scripted-client.ts'
 export const WRITE_KEY = 'wk_Zurich_7Qm4'
 
 /** The constructor with its second parameter, which the public types leave out. */
-const AnalyticsOnClock = Analytics as unknown as new (settings: AnalyticsSettings, seams: Seams) => Analytics
+export const AnalyticsOnClock = Analytics as unknown as new (
+  settings: AnalyticsSettings,
+  seams: Seams,
+) => Analytics
 
 export interface Harness {
   readonly analytics: Analytics

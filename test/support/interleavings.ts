@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { TIER } from '../../scripts/tiers.mjs'
-import { Analytics } from '../../src/analytics.ts'
 import type { FlushSummary } from '../../src/core/counts.ts'
 import type { HTTPClient, HTTPClientRequest, HTTPResponse } from '../../src/http/client.ts'
 import { KINDS } from '../../src/message/wire.ts'
 import type { Plugin } from '../../src/pipeline/plugin.ts'
+import { AnalyticsOnClock } from './create-analytics.ts'
 import { FakeClock, settled } from './fake-clock.ts'
 
 /** The number of interleavings in each of the four tests. `PROPERTY_RUNS=100000` runs for a whole night. */
@@ -113,8 +113,7 @@ export async function interleave(
       return answerAtRandom(request, clock, dice, below(3_000), note)
     },
   }
-  const create = Analytics as unknown as new (settings: object, seams: { clock: FakeClock }) => Analytics
-  const analytics = new create(
+  const analytics = new AnalyticsOnClock(
     {
       writeKey: 'key',
       httpClient: client,

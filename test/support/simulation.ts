@@ -1,7 +1,6 @@
-import { Analytics } from '../../src/analytics.ts'
-import type { Seams } from '../../src/core/create.ts'
 import type { HTTPClientRequest, HTTPResponse } from '../../src/http/client.ts'
 import type { AnalyticsSettings } from '../../src/settings/settings.ts'
+import { AnalyticsOnClock } from './create-analytics.ts'
 import { FakeClock } from './fake-clock.ts'
 
 /** What the service says: a status, with a stated wait in seconds; no answer; or a connection that breaks. */
@@ -136,8 +135,7 @@ export async function simulate(scenario: Scenario): Promise<Report> {
   const told: number[] = []
   const flushed: number[] = []
   let asked = 0
-  const create = Analytics as unknown as new (settings: object, seams: Seams) => Analytics
-  const analytics = new create(
+  const analytics = new AnalyticsOnClock(
     {
       writeKey: 'key',
       httpClient: service,
