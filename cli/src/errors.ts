@@ -24,13 +24,9 @@ export function fileProblem(error: unknown): string {
   const known: Record<string, string> = {
     ENOENT: 'there is no such file',
     EACCES: 'no permission',
-    EPERM: 'no permission',
     EISDIR: 'it is a folder',
-    ENOTDIR: 'a part of the path is not a folder',
     ENOSPC: 'no space left on the disk',
-    EDQUOT: 'the disk quota is used up',
     EFBIG: 'no larger file is allowed',
-    EROFS: 'the file system is read-only',
   }
   return known[code ?? ''] ?? message
 }

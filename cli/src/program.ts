@@ -61,14 +61,12 @@ function addSend(program: Command, context: CommandContext, onExit: OnExit): voi
     command.action(async (flags: SendFlags) => onExit(await runSend(kind, flags, context)))
     return command
   }
-  const withProperties = (command: Command): Command =>
+  const withObject = (command: Command, one: string, all: string): Command =>
     command
-      .option('--property <name=value>', 'a property: name=text or name:=JSON; can be repeated', collect)
-      .option('--properties <json>', 'all properties: JSON, or @ and the path of a file')
-  const withTraits = (command: Command): Command =>
-    command
-      .option('--trait <name=value>', 'a trait: name=text or name:=JSON; can be repeated', collect)
-      .option('--traits <json>', 'all traits: JSON, or @ and the path of a file')
+      .option(`--${one} <name=value>`, `a ${one}: name=text or name:=JSON; can be repeated`, collect)
+      .option(`--${all} <json>`, `all ${all}: JSON, or @ and the path of a file`)
+  const withProperties = (command: Command): Command => withObject(command, 'property', 'properties')
+  const withTraits = (command: Command): Command => withObject(command, 'trait', 'traits')
   const named = (command: Command): Command =>
     withProperties(
       command

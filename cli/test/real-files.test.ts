@@ -370,6 +370,31 @@ describe('what an import cannot read is refused with the option that helps', () 
         /--decimal ,/,
       ],
       [
+        'a price with its sign',
+        'a.csv',
+        'userId,event,properties.x:number\nada,A,$12.50\n',
+        ['--type=track'],
+        /take the currency out of the column, or leave out :number/,
+      ],
+      [
+        'a price with its sign and a decimal comma',
+        'a.csv',
+        'userId;event;properties.x:number\nada;A;12,50 €\n',
+        ['--type=track'],
+        /--decimal ,; take the currency out/,
+      ],
+      [
+        'an answer of the API of PostHog',
+        'a.json',
+        JSON.stringify(
+          { next: null, results: [{ distinct_id: 'ada', event: 'A', properties: {} }] },
+          null,
+          1,
+        ),
+        ['--type=track', '--map=userId=distinct_id'],
+        /a\.json:1: the events are in the list "results".*jq -c '\.results\[\]'/,
+      ],
+      [
         'a date with points',
         'a.csv',
         'userId,event,timestamp\nada,A,02.01.2024\n',

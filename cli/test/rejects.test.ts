@@ -89,7 +89,7 @@ test('if an import is killed while it saves its first refused lines, the next on
   const rejects = new Watched(path, STYLE, undefined)
   const setting = { version: 1, format: 'ndjson', fingerprint: null, target: createTarget('a', 'b') } as const
   let frontier = { offset: 0, line: 1 }
-  const read = () => ({ frontier, delivered: 0, refused: 0 })
+  const read = () => ({ ...frontier, delivered: 0, refused: 0 })
   const checkpoint = new Checkpoint(statePath, rejects, setting, read, (problem) => {
     throw problem
   })
@@ -124,7 +124,7 @@ test('a line that is refused during the first save is in the file once', async (
   }
   const rejects = new Refusing(path, STYLE, undefined)
   const setting = { version: 1, format: 'ndjson', fingerprint: null, target: createTarget('a', 'b') } as const
-  const read = () => ({ frontier, delivered: 0, refused: 0 })
+  const read = () => ({ ...frontier, delivered: 0, refused: 0 })
   const checkpoint = new Checkpoint(statePath, rejects, setting, read, (problem) => {
     throw problem
   })
@@ -155,7 +155,7 @@ test('after the last save of an import, no other one follows a save that was und
     }
   }
   const setting = { version: 1, format: 'ndjson', fingerprint: null, target: createTarget('a', 'b') } as const
-  const read = () => ({ frontier: { offset: 0, line: 1 }, delivered: 1, refused: 0 })
+  const read = () => ({ offset: 0, line: 1, delivered: 1, refused: 0 })
   const checkpoint = new Checkpoint(
     `${path}.state`,
     new Slow(path, STYLE, undefined),

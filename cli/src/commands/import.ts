@@ -3,7 +3,7 @@ import { Checkpoint, type Setting } from '../import/checkpoint.ts'
 import { keepHeapSmall } from '../import/heap.ts'
 import { Importer, type ImporterOptions } from '../import/importer.ts'
 import { type Input, openInput } from '../import/input.ts'
-import { type Mapping, type MappingFlags, readMapping, suggestMap } from '../import/mapping.ts'
+import { type Mapping, type MappingFlags, readMapping } from '../import/mapping.ts'
 import {
   createExportMapper,
   createObjectMapper,
@@ -178,7 +178,7 @@ class ImportRun {
           rejects,
           setting,
           () => ({
-            frontier: importer.frontier,
+            ...importer.frontier,
             delivered: importer.delivered + (earlier?.delivered ?? 0),
             refused: importer.refused + (earlier?.refused ?? 0),
           }),
@@ -189,13 +189,11 @@ class ImportRun {
     if (earlier !== undefined) this.#log(`${file}: continues at line ${input.start.line}`)
     else if (flags.resume === true && path !== undefined)
       this.#log(`${file}: there is no state file ${path}: starts at the first line`)
-    if (input.format === 'csv') this.#noteUnused('columns that are not sent')
-    const { totalBytes } = source
     const endProgress = showProgress(
       () => ({
         done: importer.delivered + importer.refused,
         failed: importer.refused,
-        share: totalBytes && Math.min(1, source.bytesBefore(importer.frontier.offset) / totalBytes),
+        share: source.share(),
         paused: importer.pausedNow,
       }),
       this.#log,
@@ -215,11 +213,8 @@ class ImportRun {
       this.#log(`${file}:${importer.frontier.line}: ${importer.problem.message}`)
     else if (importer.isComplete && earlier === undefined && importer.delivered + importer.refused === 0)
       this.#log(`${file}: there are no events in it`)
-    else if (importer.isComplete) {
-      // Only now are all fields of a JSON file known.
-      if (mapper.unseen.size > 0) this.#log(`${file}: no line has ${[...mapper.unseen].join(', ')}`)
-      if (input.format !== 'csv') this.#noteUnused('fields that were not sent')
-    }
+    else if (importer.isComplete && mapper.unseen.size > 0)
+      this.#log(`${file}: no line has ${[...mapper.unseen].join(', ')}`)
     return this.#report(importer, rejects, performance.now() - startMs)
   }
 
@@ -233,16 +228,6 @@ class ImportRun {
       this.#log(describeProblem(file, record, { linesDown, ...problem }))
     if (isListed && this.#listed.length === MAX_LISTED && flags.json !== true)
       this.#log('... further problems are only counted')
-  }
-
-  /** Says what to write so that the unused columns or fields are sent. */
-  #noteUnused(what: string): void {
-    const { file, mapper } = this.#parts
-    if (mapper.unused.length === 0) return
-    const pairs = suggestMap(mapper.unused, (target) => mapper.isMapped(target)).join(',')
-    const map = `for fields of the event, write --map '${pairs.replaceAll("'", "'\\''")}'; `
-    const remedy = `${pairs === '' ? '' : map}--rest sends them as properties or traits`
-    this.#log(`${file}: ${what}: ${mapper.unused.join(', ')} (${remedy})`)
   }
 
   #report(importer: Importer, rejects: Rejects, elapsedMs: number): number {

@@ -12,7 +12,10 @@ export async function runTypes(path: string, flags: TypesFlags, context: Command
   const { out } = flags
   if (flags.check === true && out === undefined)
     throw new UsageError('--check: add --out <path>, the file to check')
-  const { text, events } = await typesOf(path, context.env['TRACKPOST_ADMIN_TOKEN'])
+  // Loaded only when needed: the code for plans is as large as the rest of the program.
+  const { readPlanFile } = await import('../plan/plan-file.ts')
+  const { createTypes } = await import('../plan/typescript.ts')
+  const { text, events } = await createTypes(await readPlanFile(path, context.env['TRACKPOST_ADMIN_TOKEN']))
   if (out === undefined) {
     context.stdout.write(text)
     return EXIT.delivered
@@ -33,13 +36,6 @@ export async function runTypes(path: string, flags: TypesFlags, context: Command
   if (!isSame) write(out, text)
   context.stdout.write(`${printable(out)}: ${events} ${events === 1 ? 'event' : 'events'}\n`)
   return EXIT.delivered
-}
-
-async function typesOf(path: string, adminToken?: string): Promise<{ text: string; events: number }> {
-  // Loaded only when needed: the code for plans is as large as the rest of the program.
-  const { readPlanFile } = await import('../plan/plan-file.ts')
-  const { createTypes } = await import('../plan/typescript.ts')
-  return createTypes(await readPlanFile(path, adminToken))
 }
 
 function readPresent(path: string): string | undefined {

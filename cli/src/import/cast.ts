@@ -17,6 +17,7 @@ export type CastResult =
   | { readonly value: unknown; readonly notes?: readonly (readonly [path: string, kind: NoteKind])[] }
   | { readonly wrong: string }
 
+const CURRENCY = /\p{Sc}|\b[A-Z]{3}\b/u
 const NUMBER = /^-?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i
 const TRUE = 'true yes 1 t y on ja wahr vrai oui verdadero si vero'.split(' ')
 const FALSE = 'false no 0 f n off nein falsch faux non falso'.split(' ')
@@ -44,8 +45,12 @@ function castNumber(value: unknown, { decimal }: CastRules): CastResult {
   const text = String(value).trim()
   const plain = decimal === undefined ? text : ungrouped(text, decimal)
   if (plain === undefined || !NUMBER.test(plain)) {
-    const isComma = /^-?[\d.' \u00a0\u202f]*\d,\d+$/.test(text) && decimal === undefined
-    return wrong(`a number${isComma ? ' (for a decimal comma: --decimal ,)' : ''}`, value)
+    const bare = text.replace(CURRENCY, '').trim()
+    const isComma = decimal === undefined && /^-?[\d.' \u00a0\u202f]*\d,\d+$/.test(bare)
+    const comma = isComma ? '; for a decimal comma: --decimal ,' : ''
+    const sign =
+      bare === text ? '' : '; take the currency out of the column, or leave out :number to send it as text'
+    return { wrong: `expected a number, got ${quoted(value)}${comma}${sign}` }
   }
   const loss = lossOf(plain)
   if (loss === undefined) return { value: Number(plain) }

@@ -1,19 +1,13 @@
 import type { CommandError } from '../errors.ts'
-import type { Position } from './record.ts'
 import type { Rejects } from './rejects.ts'
 import { type State, writeState } from './state.ts'
-
-/** The part of the state that changes during an import. */
-export interface Standing {
-  readonly frontier: Position
-  readonly delivered: number
-  readonly refused: number
-}
 
 /** The part of the state that does not change during an import. */
 export type Setting = Pick<State, 'version' | 'format' | 'fingerprint' | 'target'>
 
+/** The part that changes. */
 type Progress = Omit<State, keyof Setting | 'rejects'>
+type Standing = Omit<Progress, 'isDone'>
 
 const INTERVAL_MS = 1_000
 const MAX_WAITING_BYTES = 1_048_576
@@ -91,9 +85,9 @@ export class Checkpoint {
     // Without the name, it would write the same lines to a second file.
     if (this.#rejects.isBeginning && this.#last !== undefined) await this.#save(this.#last)
     // No `await` between this line and `flush`: the position and the refused lines must be from the same moment.
-    const { frontier, delivered, refused } = this.#read()
+    const standing = this.#read()
     await this.#rejects.flush()
-    await this.#save({ ...frontier, isDone, delivered, refused })
+    await this.#save({ ...standing, isDone })
   }
 
   async #save(progress: Progress): Promise<void> {

@@ -1,4 +1,4 @@
-import { addRecord, RawLines, withoutLineEnd } from './lines.ts'
+import { RawLines, toRecord, withoutLineEnd } from './lines.ts'
 import {
   MAX_RECORD_BYTES,
   NEWLINE,
@@ -60,7 +60,7 @@ export class CsvRowSplitter implements Splitter {
       }
       const state = line.problem !== undefined ? 'broken' : this.#read(line.bytes, isInside)
       this.#openBytes += line.bytes.length
-      if (state === 'whole') this.#close(line, records)
+      if (state === 'whole') records.push(...this.#close(line))
       else {
         this.#open.push(line)
         if (state === 'broken' || this.#openBytes > MAX_RECORD_BYTES) this.#giveUp(todo, records)
@@ -68,13 +68,13 @@ export class CsvRowSplitter implements Splitter {
     }
   }
 
-  #close(last: SourceRecord, records: SourceRecord[]): void {
+  #close(last: SourceRecord): SourceRecord[] {
     const [first] = this.#open
     this.#openBytes = 0
-    if (first === undefined) return addRecord(records, last)
+    if (first === undefined) return toRecord(last)
     const bytes = Buffer.concat([...this.#open, last].map((line) => line.bytes))
     this.#open = []
-    addRecord(records, { ...last, line: first.line, bytes })
+    return toRecord({ ...last, line: first.line, bytes })
   }
 
   /** The first of the open lines is broken. The others are read again. */

@@ -3,12 +3,6 @@ import type { CsvDialect } from './csv-rows.ts'
 import type { ParsedRecord, SourceRecord } from './record.ts'
 import { decode, NOT_UTF8 } from './utf8.ts'
 
-const CSV_PROBLEMS: Record<string, string> = {
-  INVALID_OPENING_QUOTE: 'a quote inside a field that is not quoted',
-  CSV_INVALID_CLOSING_QUOTE: 'text after the closing quote of a field',
-  CSV_QUOTE_NOT_CLOSED: 'a quoted field has no end',
-}
-
 /** Parses all rows together, or one by one if a row is broken. */
 export function parseRows(records: readonly SourceRecord[], dialect: CsvDialect): ParsedRecord<string[]>[] {
   const rows = parseTogether(
@@ -42,8 +36,10 @@ function parseAlone(record: SourceRecord, dialect: CsvDialect): ParsedRecord<str
     if (value !== undefined && others.length === 0) return { record, value }
     return { record, problem: { reason: 'invalid_csv', message: 'this is not one CSV row' } }
   } catch (error) {
-    const { code = '', column } = error as { code?: string; column?: unknown }
-    const message = CSV_PROBLEMS[code] ?? 'this is not a CSV row'
+    // The splitter has found all other broken quotes.
+    const { code, column } = error as { code?: string; column?: unknown }
+    const isQuote = code === 'INVALID_OPENING_QUOTE'
+    const message = isQuote ? 'a quote inside a field that is not quoted' : 'this is not a CSV row'
     const place = typeof column === 'number' ? { column: column + 1 } : {}
     return { record, problem: { reason: 'invalid_csv', message, ...place } }
   }

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Analytics, AnalyticsSettings, DeliveryError, Status } from 'trackpost'
 import { call, createClient } from '../client.ts'
 import { CommandError } from '../errors.ts'
@@ -9,7 +11,7 @@ import type { Mapper } from './message.ts'
 import { deriveMessageId } from './message-id.ts'
 import { Notes } from './notes.ts'
 import { judge } from './outcome.ts'
-import { Pace, pause } from './pace.ts'
+import { Pace } from './pace.ts'
 import type { ParsedRecord, Position, Problem, SourceRecord } from './record.ts'
 import { type PendingLine, Window } from './window.ts'
 
@@ -132,23 +134,13 @@ export class Importer {
       if (!this.#stop.signal.aborted)
         this.problem = error instanceof CommandError ? error : new CommandError((error as Error).message)
     }
+    const { signal } = this.#stop
     // No time limit at the end of the file: the import gives up after `maxRetries`.
-    await this.#client.closeAndFlush({ timeout: 0, ...(await this.#closing()) })
+    if (!signal.aborted) await Promise.race([this.#client.flush(), once(signal, 'abort')])
+    const stopTimeoutMs = this.isInterrupted ? STOP_TIMEOUT_MS : 1_000
+    await this.#client.closeAndFlush({ timeout: signal.aborted ? stopTimeoutMs : 0 })
     clearInterval(hold)
-    if (this.problem === undefined && !this.#stop.signal.aborted) this.#window.passTo(input.position())
-  }
-
-  /** Waits until the last lines are sent, or the import is stopped. In the second case, returns the time limit for closing. */
-  async #closing(): Promise<{ timeout: number } | undefined> {
-    if (!this.#stop.signal.aborted) {
-      const flushed = this.#client.flush()
-      await Promise.race([
-        flushed,
-        new Promise((resolve) => this.#stop.signal.addEventListener('abort', resolve)),
-      ])
-    }
-    if (!this.#stop.signal.aborted) return undefined
-    return { timeout: this.isInterrupted ? STOP_TIMEOUT_MS : 1_000 }
+    if (this.problem === undefined && !signal.aborted) this.#window.passTo(input.position())
   }
 
   #pause(waitMs: number, { lastError, lastDeliveredAt }: Status): void {
@@ -168,7 +160,7 @@ export class Importer {
 
   async #takeTurn(): Promise<void> {
     const waitMs = this.#pace?.take() ?? 0
-    if (waitMs > 0) await pause(waitMs, this.#stop.signal)
+    if (waitMs > 0) await sleep(waitMs, undefined, this.#stop).catch(() => {})
     if (this.#window.isFull && !this.#stop.signal.aborted) await this.#window.room()
   }
 

@@ -13,7 +13,16 @@ import {
   type SourceRecord,
   type Splitter,
 } from './record.ts'
-import { type Format, findFormat, findNewline, firstObject, isSequence, requireText } from './sniff.ts'
+import {
+  type Format,
+  findFormat,
+  findNewline,
+  firstObject,
+  isMore,
+  isSequence,
+  listInside,
+  requireText,
+} from './sniff.ts'
 import type { Source } from './source.ts'
 
 export interface InputOptions extends CsvOptions {
@@ -56,6 +65,15 @@ export async function openInput(source: Source, options: InputOptions, resumeAt?
   const { dialect, header } = layout
   const text = (): Buffer => head.bytes.subarray(first.offset)
   if (format === 'ndjson') await head.readUntil(() => firstObject(text()) !== undefined)
+  const list = format === 'ndjson' ? listInside(text()) : undefined
+  if (list !== undefined) {
+    await head.readUntil(() => isMore(text()))
+    const remedy = `jq -c '.${list}[]' FILE | trackpost import -`
+    if (!isMore(text()))
+      throw new UsageError(
+        `line 1: the events are in the list "${list}" of one object; take them out: ${remedy}`,
+      )
+  }
   const isJoined = format === 'ndjson' && isSequence(text())
   let splitter: Splitter
   if (format === 'csv') splitter = new CsvRowSplitter(start, dialect, newline)

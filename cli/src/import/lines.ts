@@ -80,28 +80,20 @@ export class LineSplitter implements Splitter {
   }
 
   push(chunk: Buffer): SourceRecord[] {
-    return toRecords(this.#lines.push(chunk))
+    return this.#lines.push(chunk).flatMap(toRecord)
   }
 
   finish(): SourceRecord[] {
-    return toRecords(this.#lines.finish())
+    return this.#lines.finish().flatMap(toRecord)
   }
 }
 
-function toRecords(lines: readonly SourceRecord[]): SourceRecord[] {
-  const records: SourceRecord[] = []
-  for (const line of lines) addRecord(records, line)
-  return records
-}
-
-/** Adds a line without its line end, unless it is blank. */
-export function addRecord(records: SourceRecord[], line: SourceRecord): void {
+/** Returns a line without its line end, and nothing for a blank one. */
+export function toRecord(line: SourceRecord): SourceRecord[] {
+  if (line.problem !== undefined) return [line]
   const bytes = withoutLineEnd(line.bytes)
-  if (line.problem !== undefined) records.push(line)
-  else if (!isBlank(bytes)) {
-    const { line: number, nextLine, end } = line
-    records.push({ line: number, nextLine, end, bytes })
-  }
+  const { line: number, nextLine, end } = line
+  return isBlank(bytes) ? [] : [{ line: number, nextLine, end, bytes }]
 }
 
 /** Removes LF, CR or CR LF. */

@@ -160,20 +160,10 @@ const ALIASES: Readonly<Record<string, string>> = {
   eventtime: 'timestamp',
 }
 
-/**
- * Returns pairs for `--map`, such as `userId=user_id`, for columns whose names say which field they are.
- *
- * @param isTaken Whether another column already is this field.
- */
-export function suggestMap(columns: readonly string[], isTaken: (target: string) => boolean): string[] {
-  const pairs = new Map<string, string>()
-  for (const column of columns) {
-    const bare = column.toLowerCase().replace(/[^a-z]/g, '')
-    const target = PLAIN_FIELDS.find((field) => field.toLowerCase() === bare) ?? ALIASES[bare]
-    if (target === undefined || isTaken(target) || pairs.has(target)) continue
-    pairs.set(target, `${target}=${column}`)
-  }
-  return [...pairs.values()]
+/** Returns the field that a column is meant for, by its name: `userId` for `user_id`. */
+export function fieldNamedBy(column: string): string | undefined {
+  const bare = column.toLowerCase().replace(/[^a-z]/g, '')
+  return PLAIN_FIELDS.find((field) => field.toLowerCase() === bare) ?? ALIASES[bare]
 }
 
 function isCast(name: string): name is Cast {

@@ -12,16 +12,12 @@ import type { ParsedRecord } from './record.ts'
 export interface Mapper<Value> {
   /** Returns `undefined` for a header that is there again. */
   map(parsed: ParsedRecord<Value>, note: TakeNote): MappedRecord | undefined
-  /** Columns or fields that are not sent, as far as is known. */
-  readonly unused: readonly string[]
   /** Why the file cannot be sent as it is. */
   readonly refusal?: string
   /** Sources of the mapping that no line has had. */
   readonly unseen: ReadonlySet<string>
   /** Returns the column or field of the input from which a field of the message comes. */
   columnOf(target: string): string
-  /** Whether a field of the message has a column or a constant. */
-  isMapped(target: string): boolean
 }
 
 /** The reason and the messageId of a refused line, in the rejects file. An import of that file keeps the messageId. */
@@ -63,7 +59,6 @@ export function createRowMapper(header: readonly string[], mapping: Mapping): Ma
       ({ target }) => target,
     ),
   )
-  const unused: string[] = []
   const rest: [index: number, name: string][] = []
   const unsent: [index: number, name: string][] = []
   const twice = new Set<string>()
@@ -77,10 +72,7 @@ export function createRowMapper(header: readonly string[], mapping: Mapping): Ma
     } else if (mapping.rest && name !== '') {
       if (names.indexOf(name) === index && names.indexOf(name, index + 1) === -1) rest.push([index, name])
       else twice.add(name)
-    } else {
-      unsent.push([index, name])
-      if (name !== '') unused.push(name)
-    }
+    } else unsent.push([index, name])
   }
   // Without a kind, every line would be refused.
   if (mapping.type === undefined && !taken.has('type'))
@@ -90,13 +82,11 @@ export function createRowMapper(header: readonly string[], mapping: Mapping): Ma
   const messageIdIndex = names.indexOf(NOTE_COLUMNS[1])
   const columns = new Map([...steps].map(([index, { target }]) => [target, names[index] as string]))
   return {
-    unused,
     ...(twice.size > 0 && {
       refusal: `two columns are named ${[...twice].map(quoted).join(', ')}, and only one could be sent; rename one`,
     }),
     unseen: new Set(),
     columnOf: (target) => columns.get(target) ?? target,
-    isMapped: (target) => taken.has(target),
     map({ value: row = [] }, note) {
       if (row.length !== names.length) {
         const message = `expected ${names.length} columns, got ${row.length}`
@@ -140,9 +130,6 @@ export function createExportMapper(header: readonly string[], mapping: Mapping):
   const [at, idAt] = ['message', NOTE_COLUMNS[1]].map((name) => header.indexOf(name)) as [number, number]
   return {
     ...inner,
-    get unused() {
-      return inner.unused
-    },
     map({ record, value: row = [] }, note) {
       if (row.length !== header.length) {
         const message = `expected ${header.length} columns, got ${row.length}`
@@ -192,16 +179,10 @@ export function createObjectMapper(mapping: Mapping): Mapper<Fields> {
     mapping.assignments.flatMap(({ target, source }) => (ID_FIELDS.has(target) ? [source] : [])),
   )
   const unseen = new Set(mapping.assignments.map(({ source }) => source))
-  const unused = new Set<string>()
   const columns = new Map(mapping.assignments.map(({ target, source }) => [target, source]))
-  const taken = new Set([...targets, ...mapping.constants.map(([target]) => target)])
   return {
-    get unused() {
-      return [...unused]
-    },
     unseen,
     columnOf: (target) => columns.get(target) ?? target,
-    isMapped: (target) => taken.has(target),
     map({ value: record = {}, losses = [] }, note) {
       const isExport = isExportRecord(record)
       const fields = isExport ? (record['message'] as Fields) : record
@@ -227,15 +208,11 @@ export function createObjectMapper(mapping: Mapping): Mapper<Fields> {
             if (value !== null && value !== '') note('replaced', name)
             continue
           }
-          taken.add(name)
           const problem = builder.set(name, value, undefined, name)
           if (problem !== undefined) return { problem }
         } else if (mapping.rest) builder.addRest(name, value)
         else if (TRANSPORT_FIELDS.has(name)) note('transport', name)
-        else {
-          note('not_sent', name)
-          if (unused.size < 20) unused.add(name)
-        }
+        else note('not_sent', name)
       }
       for (const { target, source, cast } of mapping.assignments) {
         const value = valueAt(fields, source)

@@ -1,4 +1,5 @@
 import { counted, duration, printable } from '../output/text.ts'
+import { fieldNamedBy } from './mapping.ts'
 import { describeNote, type Note } from './notes.ts'
 import type { Problem, SourceRecord } from './record.ts'
 
@@ -61,7 +62,7 @@ export function summarize(result: ImportResult, next: string): string {
     if (example)
       text.push(`the first event: ${event.slice(0, MAX_EXAMPLE)}${event.length > MAX_EXAMPLE ? '...' : ''}`)
   }
-  text.push(...result.notes.map(describeNote))
+  text.push(...result.notes.map((note) => describeNote(note) + suggestion(note)))
   if (rejects !== null) text.push(`the refused lines are in ${rejects}: fix them there, and import that file`)
   if (dropped > 0)
     text.push(`of lines over the size limit, ${dropped} in all, there is no copy in the rejects file`)
@@ -69,4 +70,9 @@ export function summarize(result: ImportResult, next: string): string {
   if (result.resumeLine !== null && !dryRun)
     text.push(`everything before line ${result.resumeLine} has its outcome; ${next}`)
   return `${text.map(printable).join('\n')}\n`
+}
+
+function suggestion({ kind, field }: Note): string {
+  const target = kind === 'not_sent' ? fieldNamedBy(field) : undefined
+  return target === undefined ? '' : `; as ${target}: --map ${JSON.stringify(`${target}=${field}`)}`
 }

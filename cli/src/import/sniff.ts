@@ -63,6 +63,20 @@ export function isSequence(head: Buffer): boolean {
   return after && isJson(first.bytes)
 }
 
+const LIST =
+  /^\s*\{(?:\s*"[^"]*"\s*:\s*(?:"[^"]*"|[\w.-]+)\s*,)*\s*"(results|data|events|records|rows)"\s*:\s*\[\s*\{/
+
+/** Returns the name of the list, if a file begins with an object around a list of events, as APIs answer. */
+export function listInside(head: Buffer): string | undefined {
+  return LIST.exec(head.toString())?.[1]
+}
+
+/** Whether something follows the first object of a file. */
+export function isMore(head: Buffer): boolean {
+  const first = firstObject(head)
+  return first !== undefined && /\S/.test(head.toString('latin1', first.end))
+}
+
 const OPEN_BRACE = 0x7b
 
 /** Returns the first object of a file that is no array; `undefined` if it is not complete. */

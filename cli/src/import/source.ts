@@ -24,13 +24,8 @@ export interface Source {
   readonly path: string
   /** The name from which messageIds are derived. */
   readonly name: string
-  /** Size of the file on disk, compressed or not; `undefined` for a pipe. */
-  readonly totalBytes: number | undefined
-  /**
-   * Returns how many of the `totalBytes` come before an offset in the bytes that {@link Source.chunks} yields. For a compressed
-   * or converted file, returns how many have been read so far.
-   */
-  bytesBefore(offset: number): number
+  /** The part of the file that has been read, from 0 to 1; `undefined` for a pipe. */
+  share(): number | undefined
   /** `undefined` for a pipe, which cannot be read twice. */
   fingerprint(bytes?: number): Promise<Fingerprint | undefined>
   /** @throws CommandError when the input cannot be read to its end. Earlier chunks have been yielded. */
@@ -45,15 +40,15 @@ export interface Source {
  * @throws UsageError when the file cannot be opened.
  */
 export async function openSource(path: string, encoding?: string): Promise<Source> {
-  if (path === '-') return createSource(path, encoding, process.stdin, undefined, undefined)
+  if (path === '-') return createSource(path, encoding, process.stdin)
   let file: FileHandle | undefined
   try {
     file = await open(path)
     const stats = await file.stat()
     if (stats.isDirectory()) throw Object.assign(new Error(), { code: 'EISDIR' })
     const stream = file.createReadStream({ highWaterMark: CHUNK_BYTES })
-    const size = stats.isFile() ? stats.size : undefined
-    return createSource(path, encoding, stream, size, () => stream.bytesRead)
+    const share = (): number => Math.min(1, stream.bytesRead / stats.size)
+    return createSource(path, encoding, stream, stats.isFile() ? share : undefined)
   } catch (error) {
     await file?.close()
     throw new UsageError(`${printable(path)}: ${fileProblem(error)}`)
@@ -64,22 +59,14 @@ function createSource(
   path: string,
   encoding: string | undefined,
   stream: Readable,
-  totalBytes: number | undefined,
-  readBytes: (() => number) | undefined,
+  share?: () => number,
 ): Source {
-  let isPacked = false
   return {
     path,
     name: path === '-' ? 'stdin' : basename(path),
-    totalBytes,
-    bytesBefore: (offset) => (isPacked ? (readBytes?.() ?? 0) : offset),
-    fingerprint: async (bytes) => (totalBytes === undefined ? undefined : readFingerprint(path, bytes)),
-    chunks: () => {
-      const onPacked = (): void => {
-        isPacked = true
-      }
-      return inUtf8(unpacked(path, stream, onPacked), encoding, onPacked)
-    },
+    share: () => share?.(),
+    fingerprint: async (bytes) => (share === undefined ? undefined : readFingerprint(path, bytes)),
+    chunks: () => inUtf8(unpacked(path, stream), encoding),
     close: () => void stream.destroy(),
   }
 }
@@ -94,7 +81,7 @@ async function readFingerprint(path: string, bytes = HEAD_BYTES): Promise<Finger
   return { headBytes, headSha256: hash.digest('hex') }
 }
 
-async function* unpacked(path: string, stream: Readable, onPacked: () => void): AsyncGenerator<Buffer> {
+async function* unpacked(path: string, stream: Readable): AsyncGenerator<Buffer> {
   const chunks = readable(path, stream)
   const [head, isEnded] = await readHead(chunks)
   if (head[0] !== 0x1f || head[1] !== 0x8b) {
@@ -102,7 +89,6 @@ async function* unpacked(path: string, stream: Readable, onPacked: () => void): 
     if (!isEnded) yield* chunks
     return
   }
-  onPacked()
   const gunzip = createGunzip({ chunkSize: CHUNK_BYTES })
   const packed = async function* (): AsyncGenerator<Buffer> {
     yield head
@@ -121,11 +107,7 @@ async function* unpacked(path: string, stream: Readable, onPacked: () => void): 
   }
 }
 
-async function* inUtf8(
-  chunks: AsyncGenerator<Buffer>,
-  encoding: string | undefined,
-  onConverted: () => void,
-): AsyncGenerator<Buffer> {
+async function* inUtf8(chunks: AsyncGenerator<Buffer>, encoding: string | undefined): AsyncGenerator<Buffer> {
   const [head, isEnded] = await readHead(chunks)
   const mark = head.toString('hex', 0, 2)
   // The mark of UTF-8 wins over the option: a rejects file has it, and is imported with the options of the first file.
@@ -138,7 +120,6 @@ async function* inUtf8(
     if (!isEnded) yield* chunks
     return
   }
-  onConverted()
   const decoder = new TextDecoder(label, { fatal: true })
   const decode = (chunk?: Buffer): Buffer => {
     try {
