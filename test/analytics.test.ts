@@ -1,7 +1,6 @@
 import { inspect } from 'node:util'
 import { describe, expect, test, vi } from 'vitest'
 import { Analytics } from '../src/analytics.ts'
-import type { ErrorEvent } from '../src/events/events.ts'
 import DefaultExport, { Analytics as NamedExport } from '../src/index.ts'
 import type { Kind } from '../src/message/types.ts'
 import { KINDS } from '../src/message/wire.ts'
@@ -10,7 +9,7 @@ import { VERSION } from '../src/version.ts'
 import { createAnalytics, trackPurchases, WRITE_KEY } from './support/create-analytics.ts'
 import { settled } from './support/fake-clock.ts'
 import { catchProcessWarnings } from './support/process-warnings.ts'
-import { type SentRequest, status } from './support/scripted-client.ts'
+import type { SentRequest } from './support/scripted-client.ts'
 import { failOnUnhandledRejections } from './support/unhandled.ts'
 
 const NOW = '2026-11-20T09:30:00.000Z'
@@ -222,23 +221,6 @@ describe('outcomes', () => {
     },
   )
 
-  test('a failed event calls its callback and emits error', async () => {
-    const { analytics } = createAnalytics({}, [status(400)])
-    const errors: ErrorEvent[] = []
-    const callback = vi.fn()
-    analytics.on('error', (event) => errors.push(event))
-
-    trackPurchases(analytics, 1, callback)
-    await analytics.flush()
-
-    expect(errors).toHaveLength(1)
-    const { code, reason, ctx } = errors[0] as ErrorEvent
-    expect(code).toBe('delivery_failure')
-    expect(reason).toMatchObject({ code: 'rejected', status: 400, message: '[400] Bad Request' })
-    expect(ctx?.failedDelivery()?.reason).toBe(reason)
-    expect(callback).toHaveBeenCalledExactlyOnceWith(reason, ctx)
-  })
-
   test('a bad call does not affect other events', async () => {
     const { analytics, client } = createAnalytics()
 
@@ -339,23 +321,6 @@ describe('waitUntil', () => {
     trackPurchases(analytics, 1)
     await promises[1]
     expect(client.batchSizes).toEqual([3, 1])
-  })
-
-  test('that throws causes a warning, and the events are still sent', async () => {
-    const { analytics, client } = createAnalytics({
-      waitUntil: () => {
-        throw new Error('non')
-      },
-    })
-
-    const codes: string[] = []
-    analytics.on('warning', ({ code }) => codes.push(code))
-
-    expect(() => trackPurchases(analytics, 2)).not.toThrow()
-    await settled()
-
-    expect(client.batchSizes).toEqual([2])
-    expect(codes).toEqual(['wait_until'])
   })
 })
 

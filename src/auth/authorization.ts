@@ -23,9 +23,7 @@ export interface Authorization {
   /** The API answered 401 or 511 to this header. Returns whether to send again with a new one. */
   renew(authorization: string): boolean
   accepted(authorization: string): void
-  /** Ends a token request in flight, as failed. */
-  abort(): void
-  /** Like `abort`. Afterwards, no token is requested any more. */
+  /** Ends a token request in flight, as failed. Afterwards, no token is requested any more. */
   close(): void
 }
 
@@ -111,10 +109,6 @@ export class LazyAuthorization implements Authorization {
 
   accepted(authorization: string): void {
     this.#loaded?.accepted(authorization)
-  }
-
-  abort(): void {
-    this.#loaded?.abort()
   }
 
   close(): void {

@@ -50,7 +50,6 @@ type Answer = Token | { readonly failure: TokenFailure; readonly dateMs?: number
 
 /** One fetch of a token, of one or two requests. */
 interface Fetch {
-  isAborted: boolean
   cancel(reason: Error): void
 }
 
@@ -79,7 +78,7 @@ export class Tokens implements Authorization {
       const message = `at most ${MAX_REQUESTS} tokens are requested in a minute`
       return this.#failure('limited', message, { waitMs: Math.min(waitMs, MAX_PACE_MS) })
     }
-    const fetch: Fetch = { isAborted: false, cancel: () => {} }
+    const fetch: Fetch = { cancel: () => {} }
     const result = this.#run(fetch)
     this.#fetch = Object.assign(fetch, { result })
     return result
@@ -104,19 +103,11 @@ export class Tokens implements Authorization {
     this.#known.isRenewed = false
   }
 
-  abort(): void {
-    const fetch = this.#fetch
-    if (fetch === undefined) return
-    this.#fetch = undefined
-    fetch.isAborted = true
-    fetch.cancel(new Error('the client was closed'))
-  }
-
   close(): void {
     this.#isClosed = true
     // Another client may go on with the shared state.
     this.#known = { ...this.#known, token: undefined }
-    this.abort()
+    this.#fetch?.cancel(new Error('the client was closed'))
   }
 
   #valid(): string | undefined {
@@ -140,11 +131,11 @@ export class Tokens implements Authorization {
     let answer = await this.#request(fetch, skewMs)
     const otherMs = 'dateMs' in answer && answer.dateMs !== undefined ? answer.dateMs - clock.now() : skewMs
     // The assertion was refused, and the clocks differ: once more with the server's time.
-    if (Math.abs(otherMs - skewMs) > TOLERANCE_MS && !fetch.isAborted && this.#paceMs() <= 0) {
+    if (Math.abs(otherMs - skewMs) > TOLERANCE_MS && !this.#isClosed && this.#paceMs() <= 0) {
       skewMs = otherMs
       answer = await this.#request(fetch, skewMs)
     }
-    if (fetch.isAborted) return this.#closed()
+    if (this.#isClosed) return this.#closed()
     this.#fetch = undefined
     // Another client may have got a token meanwhile.
     if ('failure' in answer) return this.#valid() ?? answer.failure
@@ -170,7 +161,7 @@ export class Tokens implements Authorization {
       fetch.cancel = signing.cancel
       const signed = await signing.result.catch((error) => this.#readSigningError(error))
       if (typeof signed !== 'string') return { failure: signed }
-      if (fetch.isAborted) return { failure: this.#closed() }
+      if (this.#isClosed) return { failure: this.#closed() }
       const leftMs = Math.max(1, Math.ceil(timeoutMs - (clock.monotonic() - startedMs)))
       const secrets = [...signed.split('.'), settings.clientId, settings.keyId]
       const start = (done: (response: Response) => void): Abort => {

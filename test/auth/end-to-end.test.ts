@@ -316,6 +316,8 @@ describe('S11: tokens over plain http', () => {
 
 describe('the settings', () => {
   const good = { clientId: CLIENT_ID, clientKey: CLIENT_PEM, keyId: KEY_ID }
+  const signed = { clientId: CLIENT_ID, keyId: KEY_ID }
+  const sign = async (data: Uint8Array) => data
   test.each<[string, unknown, RegExp]>([
     ['null', null, /^oauthSettings: expected an object, got null/],
     ['no client id', { ...good, clientId: undefined }, /^oauthSettings.clientId: .*got undefined/],
@@ -330,6 +332,22 @@ describe('the settings', () => {
     ['an empty scope', { ...good, scope: '' }, /^oauthSettings.scope/],
     ['-1 retries', { ...good, maxRetries: -1 }, /^oauthSettings.maxRetries/],
     ['an HTTP client without makeRequest', { ...good, httpClient: {} }, /^oauthSettings.httpClient/],
+    [
+      'a signer and a key',
+      { ...good, signer: { algorithm: 'RS256', sign } },
+      /^oauthSettings.signer: expected either/,
+    ],
+    ['null as signer', { ...signed, signer: null }, /^oauthSettings.signer: expected an object, got null/],
+    ...[undefined, 'HS256', 'none', 'RS256\r\n'].map((algorithm): [string, unknown, RegExp] => [
+      `the algorithm ${algorithm}`,
+      { ...signed, signer: { sign, algorithm } },
+      /^oauthSettings.signer.algorithm: expected a JWS algorithm/,
+    ]),
+    [
+      'a signer that cannot sign',
+      { ...signed, signer: { algorithm: 'RS256' } },
+      /^oauthSettings.signer.sign/,
+    ],
   ])('are refused with %s, and the error names the setting', (_, oauthSettings, message) => {
     expect(() => new Analytics({ writeKey: WRITE_KEY, oauthSettings } as AnalyticsSettings)).toThrow(message)
   })

@@ -50,20 +50,6 @@ describe('promises', () => {
     expect(analytics.stats).toMatchObject({ failed: 2, pending: 0 })
   })
 
-  test('a promise rejects when its event is dropped by a plugin, or tracked after close', async () => {
-    const { analytics } = createAnalytics()
-    await analytics.register({ name: 'non', type: 'before', track: () => null })
-    await expect(analytics.promises.track({ userId: 'u', event: 'a' })).rejects.toMatchObject({
-      code: 'plugin',
-    })
-
-    await analytics.closeAndFlush()
-
-    await expect(analytics.promises.track({ userId: 'u', event: 'a' })).rejects.toMatchObject({
-      code: 'closed',
-    })
-  })
-
   test('a promise whose event is inside an asynchronous plugin does not wait for the flush interval', async () => {
     const { analytics, client } = createAnalytics({ flushAt: 1_000 })
     await analytics.register({ name: 'géo', type: 'enrichment', track: async (ctx) => ctx })

@@ -1,27 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { copyCause } from '../../src/errors/cause.ts'
-import { DeliveryError, SettingsError, TrackpostError } from '../../src/errors/errors.ts'
-
-describe('errors', () => {
-  test('a delivery error carries its code, status and cause', () => {
-    const cause = new Error('socket hang up')
-
-    const error = new DeliveryError('rejected', '[400] Bad Request', { cause, status: 400 })
-
-    expect(error).toBeInstanceOf(TrackpostError)
-    expect(error).toBeInstanceOf(Error)
-    expect(error).toMatchObject({ name: 'DeliveryError', code: 'rejected', status: 400, cause })
-    expect(error.message).toBe('[400] Bad Request')
-  })
-
-  test('a settings error names the setting in a property and at the start of its message', () => {
-    const error = new SettingsError('flushAt', 'expected an integer, got string')
-
-    expect(error).toBeInstanceOf(TrackpostError)
-    expect(error).toMatchObject({ name: 'SettingsError', code: 'invalid_setting', setting: 'flushAt' })
-    expect(error.message).toBe('flushAt: expected an integer, got string')
-  })
-})
+import { DeliveryError, SettingsError } from '../../src/errors/errors.ts'
 
 // Hardened programs call Object.freeze(Error.prototype), which makes its properties read-only.
 test('errors can be made where the name of Error.prototype is read-only', () => {

@@ -58,15 +58,6 @@ describe('the emitter', () => {
     expect(stays).toHaveBeenCalledTimes(1)
   })
 
-  test('the emitter lists the listeners of an event', () => {
-    const emitter = new Emitter<Events>()
-    const first = vi.fn()
-    const second = vi.fn()
-    emitter.on('track', first).once('track', second).on('drained', first)
-
-    expect(emitter.listeners('track')).toEqual([first, second])
-  })
-
   test('a listener that is added during an event is called from the next event on', () => {
     const emitter = new Emitter<Events>()
     const late = vi.fn()

@@ -754,23 +754,6 @@ describe('deregistering plugins', () => {
   })
 })
 
-describe('F105: tracking from inside a plugin', () => {
-  test('is accepted for an event of the program, and refused for an event that a handler has tracked', async () => {
-    const { pipeline } = setUp()
-    const depths: number[] = []
-    const codes: unknown[] = []
-    await pipeline.register(createPlugin('écho', 'before', { track: () => void depths.push(pipeline.depth) }))
-
-    for (const depth of [0, 1, 2]) {
-      pipeline.run(pipeline.enter({ ...EVENT, depth }, createContext(), (error) => codes.push(error?.code)))
-    }
-
-    expect(depths).toEqual([1, 2])
-    expect(codes).toEqual([undefined, undefined, 'plugin'])
-    expect(pipeline.depth).toBe(0)
-  })
-})
-
 describe('the asynchronous context', () => {
   const storage = new AsyncLocalStorage<string>()
 

@@ -1,6 +1,3 @@
-import { execFileSync } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
-import { buildSync } from 'esbuild'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { MAX_TIMER_MS, SteadyClock, setDeadline, systemClock } from '../../src/runtime/clock.ts'
 import { FakeClock } from '../support/fake-clock.ts'
@@ -32,46 +29,6 @@ describe('the real clock', () => {
     cancel()
 
     expect(vi.getTimerCount()).toBe(0)
-  })
-
-  test('Date and performance are looked up at each call, so that patched ones are used', () => {
-    vi.setSystemTime('2026-11-20T09:30:00Z')
-    const before = systemClock.monotonic()
-
-    vi.advanceTimersByTime(1_000)
-
-    expect(systemClock.now()).toBe(Date.parse('2026-11-20T09:30:01Z'))
-    expect(systemClock.monotonic() - before).toBe(1_000)
-  })
-})
-
-describe('in its own process', () => {
-  /** A program that does not end by itself is killed, and the test fails. */
-  function run(program: string): string {
-    const { outputFiles } = buildSync({
-      stdin: {
-        contents: `import { systemClock } from './clock.ts'\n${program}`,
-        resolveDir: fileURLToPath(new URL('../../src/runtime', import.meta.url)),
-      },
-      bundle: true,
-      format: 'esm',
-      write: false,
-    })
-    const args = ['--input-type=module', '--eval', outputFiles[0]?.text ?? '']
-    return execFileSync(process.execPath, args, { encoding: 'utf8', timeout: 60_000, killSignal: 'SIGKILL' })
-  }
-
-  test('a timer does not keep the process alive', () => {
-    expect(run(`systemClock.setTimer(() => console.log('fired'), 3_600_000)`)).toBe('')
-  })
-
-  test('a hold keeps the process alive until it is released', () => {
-    // Without the hold, the process would end before its only timer fires. Without the release, it would not end.
-    const program = `
-      const release = systemClock.hold()
-      systemClock.setTimer(() => { console.log('fired'); release() }, 50)`
-
-    expect(run(program)).toBe('fired\n')
   })
 })
 

@@ -111,15 +111,6 @@ describe('B63: numbers', () => {
     expect(refusalOf({ writeKey: WRITE_KEY, [name]: min - 1 }).setting).toBe(name)
     expect(refusalOf({ writeKey: WRITE_KEY, [name]: max + 1 }).setting).toBe(name)
   })
-
-  test.each([
-    [{}, false],
-    [{ maxRetries: undefined }, false],
-    [{ maxRetries: 3 }, true],
-    [{ maxRetries: 0 }, true],
-  ])('%j sets isMaxRetriesGiven to %s', (settings, isGiven) => {
-    expect(resolveWith(settings).isMaxRetriesGiven).toBe(isGiven)
-  })
 })
 
 describe('limits in bytes', () => {

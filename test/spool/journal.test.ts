@@ -461,12 +461,16 @@ describe('F93: files that somebody removes', () => {
 })
 
 describe('F94: processes that share a folder', () => {
-  test('leave the files of those that run alone', () => {
-    const machine = new Machine()
-    append(machine.start(), messages(1, 2))
+  test.each<Partial<Owner>>([{}, { pid: 4, thread: 3 }])(
+    'leave the files of those that run alone, however long they were busy: %j',
+    (owner) => {
+      const machine = new Machine()
+      append(machine.start({}, owner), messages(1, 2))
+      machine.clock.stall(120_000)
 
-    expect(recover(machine.start()).ids).toEqual([])
-  })
+      expect(recover(machine.start({}, owner)).ids).toEqual([])
+    },
+  )
 
   test('take over each file once', () => {
     const machine = new Machine()
