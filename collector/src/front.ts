@@ -1,47 +1,29 @@
-import type { Clock } from './clock.ts'
-import type { ConfigInput } from './config/config.ts'
 import { ConfigError } from './config/config-error.ts'
 import { notFound } from './http/reply.ts'
-import { listen, type ServerLimits } from './http/server.ts'
+import { listen } from './http/server.ts'
 import { withoutBrackets } from './network-address.ts'
 import type { NewEvent } from './new-event.ts'
 import { safeOnFault } from './on-fault.ts'
 import { type Counted, Counts } from './ops/counts.ts'
-import { checkAddress, DEFAULT_PORT, readConfig, readPlan } from './options.ts'
-import type { TrackingPlanFile } from './plan/plan.ts'
+import { type CollectorOptions, checkAddress, DEFAULT_PORT, readConfig, readPlan } from './options.ts'
 import { Router } from './router.ts'
 import { systemClock } from './system-clock.ts'
 
 /** Options of a front: the tracking API of the collector without its store and its page. */
-export interface FrontOptions {
+export interface FrontOptions
+  extends Pick<
+    CollectorOptions,
+    'port' | 'host' | 'allowPublic' | 'plan' | 'limits' | 'onFault' | 'clock' | 'config'
+  > {
   /**
    * Keeps the events of one request: accepted ones, and those that the service would not accept, with their reason. When it resolves,
    * the request is answered with 200; when it rejects, with 503 and `Retry-After`. Never called without events.
    */
   append(events: readonly NewEvent[]): Promise<void>
-  /**
-   * The configuration, or the path of a config file: sources, rates, limits of origins and proxies, and the destinations for which
-   * each event is planned. `oauth` is not possible: tokens are known to one process alone.
-   */
-  config?: ConfigInput | string
-  /** Port to listen on; default 8787. 0 chooses any free port. */
-  port?: number
-  /** Address to listen on; default 127.0.0.1. */
-  host?: string
-  /** Must be true to listen on an address that other machines can reach. A front has no TLS. */
-  allowPublic?: boolean
-  /** A tracking plan, or the path of a file with a plan. Events that violate the plan are marked. */
-  plan?: TrackingPlanFile | string
-  /** Limits for connections. */
-  limits?: Partial<ServerLimits>
   /** Why `/readyz` should answer 503, in one sentence; null if events can be kept. Default: always null. */
   whyNotReady?(): string | null | Promise<string | null>
   /** Further lines for `/metrics`, in the text format of Prometheus. Default: none. */
   metrics?(): string
-  /** Called for internal faults. Default: none. */
-  onFault?(what: string, cause: unknown): void
-  /** The source of times, timers and random numbers, for tests. */
-  clock?: Clock
 }
 
 /** A front that listens. */
@@ -58,7 +40,7 @@ export interface Front extends AsyncDisposable {
 /**
  * Starts a front: `/v1/*` with the judgement, limits and answers of a collector, and `/healthz`, `/readyz` and `/metrics`.
  *
- * @throws ConfigError when a setting is invalid or the address is public; the system's error when the port is in use.
+ * @throws ConfigError when a setting is invalid or the address is public, and for `oauth`: tokens are known to one process alone; the system's error when the port is in use.
  */
 export async function createFront(options: FrontOptions): Promise<Front> {
   const config = await readConfig(options.config)

@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts'
+import type { EventStatus } from '../record.ts'
 import type { Written } from '../store/commit.ts'
 import { statusOf } from '../store/summary.ts'
 import type { Totals } from '../store/totals.ts'
@@ -20,11 +21,7 @@ export interface Stats {
   refused: number
 }
 
-export interface Second {
-  accepted: number
-  rejected: number
-  repeated: number
-}
+export type Second = Record<EventStatus, number>
 
 const SECONDS = 60
 const MAX_NAMES = 1000
@@ -41,13 +38,17 @@ export class StatsKeeper {
 
   committed(events: readonly Written[]): void {
     const second = Math.floor(this.#clock.now() / 1000)
-    const now = this.#seconds.get(second) ?? { accepted: 0, rejected: 0, repeated: 0 }
+    const now = this.#at(second)
     for (const { reason } of events) now[statusOf(reason)]++
     this.#seconds.set(second, now)
     for (const old of this.#seconds.keys()) {
       if (old > second - SECONDS) break
       this.#seconds.delete(old)
     }
+  }
+
+  #at(second: number): Second {
+    return this.#seconds.get(second) ?? { accepted: 0, rejected: 0, repeated: 0 }
   }
 
   /** Must be called when all events were deleted. */
@@ -66,11 +67,7 @@ export class StatsKeeper {
       byReason: Object.fromEntries(byReason),
       byType: Object.fromEntries(byType),
       bySource: largest(bySource, sources),
-      perSecond: Array.from(
-        { length: SECONDS },
-        (_, index) =>
-          this.#seconds.get(second - SECONDS + 1 + index) ?? { accepted: 0, rejected: 0, repeated: 0 },
-      ),
+      perSecond: Array.from({ length: SECONDS }, (_, index) => this.#at(second - SECONDS + 1 + index)),
       requests,
       refused,
     }

@@ -89,12 +89,12 @@ export class Waiters {
     const mayChange = asksFor(query.search, 'destination', 'delivery')
     let [found, seen, epoch] = [0, 0, 0]
     return () => {
-      const now = this.#changes.state
-      const isNew = mayChange || now.epoch !== epoch
+      const { head, epoch: now } = this.#changes.state
+      const isNew = mayChange || now !== epoch
       if (isNew) found = countEvents(this.#context(), query)
-      else if (now.lastSeq > seen)
+      else if (Number(head) > seen)
         found += countEvents(this.#context(), { ...query, after: Math.max(seen, Number(query.after ?? 0)) })
-      ;({ lastSeq: seen, epoch } = now)
+      ;[seen, epoch] = [Number(head), now]
       return found
     }
   }

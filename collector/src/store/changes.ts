@@ -2,9 +2,8 @@ import type { Written } from './commit.ts'
 
 /** The state of the stored events, as pages and scripts see it. */
 export interface ChangeState {
-  head: string
   /** Sequence number of the newest event ever stored. */
-  lastSeq: number
+  head: string
   /** Changes when all data are deleted, and differs from that of every earlier file. */
   epoch: number
   /** Grows when stored events change: results of deliveries, and deletions. */
@@ -23,28 +22,24 @@ export interface ChangeListener {
 
 export class Changes {
   listener: ChangeListener | undefined
-  #state: Omit<ChangeState, 'head'>
+  readonly state: ChangeState
 
   constructor(lastSeq: number, epoch: number) {
-    this.#state = { lastSeq, epoch, revision: 0 }
-  }
-
-  get state(): ChangeState {
-    return { head: String(this.#state.lastSeq), ...this.#state }
+    this.state = { head: String(lastSeq), epoch, revision: 0 }
   }
 
   committed(events: readonly Written[]): void {
-    this.#state.lastSeq += events.length
+    this.state.head = String(events.at(-1)?.seq ?? this.state.head)
     this.listener?.committed(events)
   }
 
   changed(): void {
-    this.#state.revision++
+    this.state.revision++
     this.listener?.changed()
   }
 
   cleared(): void {
-    this.#state.epoch++
+    this.state.epoch++
     this.listener?.cleared()
   }
 }

@@ -97,11 +97,6 @@ export class Database {
     return this.#read(statement, 'get') as T | undefined
   }
 
-  /** Reads one row after another. Nothing else may be run meanwhile. */
-  iterate<T>(text: string): IterableIterator<T> {
-    return this.#statement(text).iterate() as IterableIterator<T>
-  }
-
   #read(statement: Sql | string, how: 'all' | 'get'): unknown {
     const { text, values } = typeof statement === 'string' ? raw(statement) : statement
     try {

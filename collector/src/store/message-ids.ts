@@ -10,14 +10,14 @@ export class MessageIds {
 
   constructor(database: Database) {
     this.#database = database
-    for (const { seq, source, messageId } of database.iterate<{
-      seq: number
-      source: string
-      messageId: string
-    }>(
-      'SELECT seq, source, messageId FROM event WHERE reason IS NULL AND messageId IS NOT NULL ORDER BY seq',
-    ))
-      this.add(source, messageId, seq)
+    // As two texts: a row for each event takes twice as long to read.
+    const all = database.get<{ keys: string; seqs: string }>(
+      `SELECT json_group_array(source || char(10) || messageId) AS keys, json_group_array(seq) AS seqs FROM (
+         SELECT seq, source, messageId FROM event WHERE reason IS NULL AND messageId IS NOT NULL ORDER BY seq)`,
+    )
+    const keys: string[] = JSON.parse(all?.keys ?? '[]')
+    const seqs: number[] = JSON.parse(all?.seqs ?? '[]')
+    for (const [index, key] of keys.entries()) this.#seqs.set(key, seqs[index] ?? 0)
   }
 
   find(source: string, messageId: string): { seq: number; body: string | null } | undefined {

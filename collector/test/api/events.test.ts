@@ -51,16 +51,16 @@ test('the stream reports the newest sequence number, the totals, and the deletio
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
   let text = ''
   const messages = () => [...text.matchAll(/^data: (.*)$/gm)].map(([, json]) => JSON.parse(json ?? ''))
-  const until = async (isThere: (message: { lastSeq: number; epoch: number }) => boolean) => {
+  const until = async (isThere: (message: { head: string; epoch: number }) => boolean) => {
     while (!messages().some(isThere)) text += (await reader?.read())?.value ?? ''
     return messages().find(isThere)
   }
 
   expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
-  const before = await until(({ lastSeq }) => lastSeq === 2)
+  const before = await until(({ head }) => head === '2')
   expect(before).toMatchObject({ stats: { accepted: 2 } })
   await post(collector, '/v1/track', track())
-  expect(await until(({ lastSeq }) => lastSeq === 3)).toMatchObject({ stats: { accepted: 3 } })
+  expect(await until(({ head }) => head === '3')).toMatchObject({ stats: { accepted: 3 } })
   collector.clear()
   expect(await until(({ epoch }) => epoch === before.epoch + 1)).toMatchObject({ stats: { accepted: 0 } })
   await reader?.cancel()
