@@ -240,10 +240,9 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
 
 /** Loads the code of `verify()` on demand, because few programs call it. */
 async function verify(core: Core, url: string): Promise<Verification> {
-  const { settings, transport, credentials, clock } = core
   try {
     const { verify } = await import(/* webpackMode: "eager" */ './client/verify.ts')
-    return await verify({ url, settings, state: core, transport, credentials, clock })
+    return await verify(core, url)
   } catch (error) {
     // The code could not be loaded.
     return { reachable: false, authorized: undefined, status: undefined, url, hint: describeCause(error) }

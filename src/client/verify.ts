@@ -1,8 +1,5 @@
-import type { Authorization } from '../auth/authorization.ts'
-import type { Transport } from '../delivery/transport.ts'
+import type { Core } from '../core/core.ts'
 import { describeCause } from '../errors/cause.ts'
-import type { Clock } from '../runtime/clock.ts'
-import type { ResolvedSettings } from '../settings/resolve.ts'
 
 /** Result of `analytics.verify()`. */
 export interface Verification {
@@ -21,24 +18,14 @@ export interface Verification {
   readonly hint: string | undefined
 }
 
-export interface VerifyOptions {
-  readonly url: string
-  readonly settings: Pick<ResolvedSettings, 'disable'>
-  readonly state: { readonly isClosed: boolean }
-  readonly credentials: string | Pick<Authorization, 'authorization'>
-  readonly transport: Pick<Transport, 'verify'>
-  readonly clock: Pick<Clock, 'hold'>
-}
-
 /** Sends one request without events. Never rejects. */
-export async function verify(options: VerifyOptions): Promise<Verification> {
-  const { url, clock, state, settings } = options
+export async function verify(core: Core, url: string): Promise<Verification> {
   const unasked = { reachable: false, authorized: undefined, status: undefined, url }
-  if (state.isClosed) return { ...unasked, hint: 'no request was made: the client was closed' }
-  if (settings.disable === true) return { ...unasked, hint: 'no request was made: disable is set' }
-  const release = clock.hold()
+  if (core.isClosed) return { ...unasked, hint: 'no request was made: the client was closed' }
+  if (core.settings.disable === true) return { ...unasked, hint: 'no request was made: disable is set' }
+  const release = core.clock.hold()
   try {
-    return await ask(options)
+    return await ask(core, url)
   } catch (error) {
     return { ...unasked, hint: describeCause(error) }
   } finally {
@@ -46,12 +33,13 @@ export async function verify(options: VerifyOptions): Promise<Verification> {
   }
 }
 
-async function ask({ url, state, credentials, transport }: VerifyOptions): Promise<Verification> {
+async function ask(core: Core, url: string): Promise<Verification> {
+  const { credentials, transport } = core
   const given = typeof credentials === 'string' ? credentials : await credentials.authorization()
   const [authorization, tokenProblem] =
     typeof given === 'string' ? [given, undefined] : [undefined, describeCause(given.error)]
   // The client may have been closed while the token was fetched.
-  if (state.isClosed) throw new Error('the client was closed')
+  if (core.isClosed) throw new Error('the client was closed')
   const { status, problem } = await transport.verify(authorization)
   const hint = [tokenProblem, problem].filter((one) => one !== undefined).join('; ')
   return {

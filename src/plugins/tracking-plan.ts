@@ -26,14 +26,8 @@ export interface TrackingPlan<Schemas extends PlanSchemas = PlanSchemas> extends
 }
 
 /** The type of the events of a plan, for `new Analytics<Events>(...)`: maps each event name to the input type of its schema. */
-export type InferEvents<Plan extends { readonly schemas: object }> = {
-  [Name in keyof Plan['schemas']]: Plan['schemas'][Name] extends { readonly '~standard': infer Props }
-    ? Props extends { readonly types?: infer Types }
-      ? NonNullable<Types> extends { readonly input: infer Input }
-        ? Input
-        : never
-      : never
-    : never
+export type InferEvents<Plan extends { readonly schemas: PlanSchemas }> = {
+  [Name in keyof Plan['schemas']]: StandardSchemaV1.InferInput<Plan['schemas'][Name]>
 }
 
 const CHOICES = {

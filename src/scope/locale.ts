@@ -9,16 +9,8 @@ export function readLocale(header: string | undefined): string | undefined {
     const [, tag, weight = '1'] =
       /^\s*([a-z]{1,8}(?:-[a-z\d]{1,8})*)\s*(?:;\s*q=(\d(?:\.\d{0,3})?)\s*)?$/i.exec(range) ?? []
     if (tag === undefined || !(Number(weight) > bestWeight)) continue
-    best = canonical(tag) ?? best
-    if (best !== undefined) bestWeight = Number(weight)
+    best = tag
+    bestWeight = Number(weight)
   }
   return best
-}
-
-function canonical(tag: string): string | undefined {
-  try {
-    return Intl.getCanonicalLocales(tag)[0]
-  } catch {
-    return undefined
-  }
 }

@@ -2,8 +2,8 @@ import type { Scope } from '../message/scope.ts'
 import { mistake, requireOptions } from '../plugins/options.ts'
 import { readAddress } from './address.ts'
 import { readForwarded } from './forwarded.ts'
+import { headerReader } from './headers.ts'
 import { readLocale } from './locale.ts'
-import { headerReader, rawRequest } from './raw-request.ts'
 
 /**
  * A request of `node:http`, `node:http2`, Express, Fastify or NestJS, or a Fetch `Request`, as in Next.js, Bun, Deno,
@@ -57,9 +57,11 @@ export function requestScope(request: AnyRequest, options: RequestScopeOptions =
   const trusted = readTrust(trustProxy)
   const context: RequestScope['context'] = {}
   try {
-    const raw = rawRequest(request)
-    const header = headerReader(raw.headers)
-    const peer = readAddress(ip ?? raw.socket?.remoteAddress)
+    const { headers, socket } = request as AnyRequest & {
+      readonly socket?: { remoteAddress?: unknown } | null
+    }
+    const header = headerReader(headers)
+    const peer = readAddress(ip ?? socket?.remoteAddress)
     const address = readForwarded(peer, header('x-forwarded-for'), trusted)
     const userAgent = header('user-agent')?.slice(0, MAX_USER_AGENT)
     const locale = readLocale(header('accept-language'))

@@ -1,10 +1,7 @@
 import { SettingsError } from '../errors/errors.ts'
-import type { HTTPClient, HTTPFetchFn } from '../http/client.ts'
 import { redactor } from '../http/redact.ts'
 import { describe } from '../message/describe.ts'
-import type { Scope } from '../message/scope.ts'
-import { Log, type Logger } from '../runtime/log.ts'
-import type { Spool } from './journal.ts'
+import { Log } from '../runtime/log.ts'
 import { describeUnknownNames, KILL_SWITCHES } from './names.ts'
 import { readPrivateKey } from './private-key.ts'
 import {
@@ -27,8 +24,7 @@ import {
   readWriteKey,
 } from './read.ts'
 import { type NamesOf, OAUTH_SETTINGS, REGIONS, type Rule, SETTINGS } from './schema.ts'
-import type { AnalyticsSettings, PublicSettings } from './settings.ts'
-import type { Signer } from './signer.ts'
+import type { AnalyticsSettings, OAuthSettings, PublicSettings } from './settings.ts'
 
 type OwnSettings = Readonly<Partial<Record<keyof AnalyticsSettings, unknown>>>
 
@@ -41,15 +37,15 @@ type Defaulted = {
   >
 }
 
-interface Optional {
-  readonly headers: Readonly<Record<string, string>> | undefined
-  readonly logger: Logger | undefined
-  readonly httpClient: HTTPClient | HTTPFetchFn | undefined
-  readonly oauthSettings: ResolvedOAuthSettings | undefined
-  readonly scope: (() => Scope | undefined) | undefined
-  readonly spool: Spool | undefined
-  readonly waitUntil: ((promise: Promise<unknown>) => void) | undefined
-}
+type Optional = {
+  readonly [Name in
+    | 'headers'
+    | 'logger'
+    | 'httpClient'
+    | 'scope'
+    | 'spool'
+    | 'waitUntil']: AnalyticsSettings[Name]
+} & { readonly oauthSettings: ResolvedOAuthSettings | undefined }
 
 interface Derived {
   /** A `maxRetries` that the user has set also limits the retries in an outage. @see docs/spec.md, section 8 */
@@ -63,12 +59,10 @@ export interface ResolvedSettings extends Defaulted, Optional, Derived {}
 export type ResolvedOAuthSettings = {
   readonly [Name in 'clientId' | 'keyId' | 'authServer' | 'scope']: string
 } & {
-  readonly httpClient: HTTPClient | HTTPFetchFn | undefined
-  readonly clientKey: string | undefined
+  readonly [Name in 'httpClient' | 'clientKey' | 'signer' | 'maxRetries']: OAuthSettings[Name]
+} & {
   /** What signs: the `clientKey` as well-formed PEM text, or the signer. */
   readonly key: string | undefined
-  readonly signer: Signer | undefined
-  readonly maxRetries: number | undefined
 }
 
 /** @throws SettingsError */

@@ -112,7 +112,7 @@ export function createTestClient<Events = AnyEvents, User = UserTraits, Group = 
     pluginClock: systemClock,
   }) as unknown as Analytics<Events, User, Group>
   const { messages } = recorder
-  recorder.onMessage = () => waiters.look(messages)
+  recorder.onMessage = () => waiters.look()
   const failures: TestFailure<Events, User, Group>[] = []
   // Not told to the log, as without a listener: the test asks for it.
   analytics.on('error', ({ reason, ctx }) => {

@@ -1,14 +1,8 @@
 // The timers are read when the module is loaded, so that the time limit still works if a test fakes timers later.
 const { setTimeout, clearTimeout } = globalThis
 
-interface Waiter<Message> {
-  readonly isMeant: (message: Message) => boolean
-  readonly resolve: (message: Message) => void
-  readonly reject: (error: unknown) => void
-}
-
 export class Waiters<Message> {
-  readonly #waiters = new Set<Waiter<Message>>()
+  readonly #looks = new Set<() => void>()
 
   /** Resolves to the first message that matches, which may already be there. `describe` makes the error message for the timeout. */
   wait(
@@ -17,38 +11,29 @@ export class Waiters<Message> {
     timeoutMs: number,
     describe: () => string,
   ): Promise<Message> {
-    return new Promise((resolve, reject) => {
+    return new Promise<Message>((resolve, reject) => {
+      const look = (): void => {
+        try {
+          const found = messages.find(isMeant)
+          if (found !== undefined) end(() => resolve(found))
+        } catch (error) {
+          // If a filter throws, the error goes to the test that waits, and not to the code under test.
+          end(() => reject(error))
+        }
+      }
       // The timer keeps the process alive, so that the test gets its error.
-      const timer = setTimeout(() => waiter.reject(new Error(describe())), timeoutMs)
-      const end = (): void => {
+      const timer = setTimeout(() => end(() => reject(new Error(describe()))), timeoutMs)
+      const end = (settle: () => void): void => {
         clearTimeout(timer)
-        this.#waiters.delete(waiter)
+        this.#looks.delete(look)
+        settle()
       }
-      const waiter: Waiter<Message> = {
-        isMeant,
-        resolve(message) {
-          end()
-          resolve(message)
-        },
-        reject(error) {
-          end()
-          reject(error)
-        },
-      }
-      this.#waiters.add(waiter)
-      this.look(messages)
+      this.#looks.add(look)
+      look()
     })
   }
 
-  look(messages: readonly Message[]): void {
-    for (const waiter of [...this.#waiters]) {
-      try {
-        const found = messages.find(waiter.isMeant)
-        if (found !== undefined) waiter.resolve(found)
-      } catch (error) {
-        // If a filter throws, the error goes to the test that waits, and not to the code under test.
-        waiter.reject(error)
-      }
-    }
+  look(): void {
+    for (const look of [...this.#looks]) look()
   }
 }
