@@ -1,6 +1,6 @@
 const STRING_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g
-/** A fast check, for each request: a number of at most 15 characters has no more digits than a double holds. */
-const MAY_BE_ROUNDED = /[\d.]{16}|\d[eE]\+?\d{3}/
+/** A fast check, for each request, which ids do not pass: a number of at most 15 characters has no more digits than a double holds. */
+const MAY_BE_ROUNDED = /(?:^|[:,[])\s*-?(?:[\d.]{16}|[\d.]+[eE]\+?\d{3})/
 
 /** Takes the place of a rounded number, and occurs in no text that a client sends by chance. */
 const MARK = '\u0001rounded number'
