@@ -1,4 +1,4 @@
-import { drained } from '../http/gone.ts'
+import { drained, goneSignal } from '../http/gone.ts'
 import { SECURITY_HEADERS } from '../http/reply.ts'
 import { type EventRecord, TEXT_NAMES } from '../record.ts'
 import { listEvents } from '../store/queries/events.ts'
@@ -67,9 +67,10 @@ async function sendPages(
     'content-type': `${head === '' ? 'application/x-ndjson' : 'text/csv'}; charset=utf-8`,
     'content-disposition': `attachment; filename="${filename}"`,
   })
+  const gone = goneSignal(response)
   response.write(head)
   for (;;) {
-    if (!response.write(lines.join('')) && !(await drained(response, clock.setTimer))) return DONE
+    if (!response.write(lines.join('')) && !(await drained(response, gone, clock.setTimer))) return DONE
     if (next === null || response.destroyed) break
     ;({ lines, next } = page(next))
   }

@@ -6,24 +6,21 @@ import type { Clock } from '../clock.ts'
 export const STALL_MS = 60_000
 
 /**
- * Resolves with true when the client has read the response so far, with false when it has closed the connection. Closes the
- * connection of a client that has not read it within a minute.
+ * Resolves with true when the client has read the response so far, with false when it has gone. Closes the connection of a client
+ * that has not read it within a minute.
  */
-export async function drained(response: ServerResponse, setTimer: Clock['setTimer']): Promise<boolean> {
-  if (response.destroyed) return false
+export async function drained(
+  response: ServerResponse,
+  gone: AbortSignal,
+  setTimer: Clock['setTimer'],
+): Promise<boolean> {
   const cancel = setTimer(() => response.destroy(), STALL_MS)
-  const gone = new AbortController()
-  const leave = () => gone.abort()
-  response.once('close', leave)
-  try {
-    await once(response, 'drain', { signal: gone.signal })
-    return true
-  } catch {
-    return false
-  } finally {
-    cancel()
-    response.off('close', leave)
-  }
+  return once(response, 'drain', { signal: gone })
+    .then(
+      () => true,
+      () => false,
+    )
+    .finally(cancel)
 }
 
 /** Returns a signal that is aborted when the response ends or the client closes the connection. */
