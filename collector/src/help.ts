@@ -76,8 +76,6 @@ const OF_REQUESTS: Readonly<Record<string, [meaning: string, remedy: string]>> =
   ],
 }
 
-const INFO: ReadonlySet<string> = new Set<Reason>(['duplicate'])
-
 /** For a code that is neither a reason nor a warning, the meaning is the code itself. */
 export function helpFor(reason: string): Help {
   if (Object.hasOwn(WARNINGS, reason)) {
@@ -89,7 +87,7 @@ export function helpFor(reason: string): Help {
   return {
     meaning,
     remedy,
-    severity: INFO.has(reason) ? 'info' : 'error',
+    severity: reason === 'duplicate' ? 'info' : 'error',
     field: field ?? null,
   }
 }
