@@ -110,14 +110,25 @@ export class DeliveryError extends TrackpostError {
 /** Why an event is dropped: a text, or an object as other SDKs take it. */
 export type CancelationReason =
   | string
-  | { readonly reason?: string; readonly type?: string; readonly retry?: boolean }
+  | {
+      /** The message. */
+      readonly reason?: string
+      /** Has no effect. */
+      readonly type?: string
+      /** Has no effect. */
+      readonly retry?: boolean
+    }
 
 /** Thrown by a `before` plugin to drop the event, which then fails with the code `plugin`. `ctx.cancel()` throws it. */
 export class ContextCancelation extends Error {
   /** Always `ContextCancelation`. */
   override readonly name = 'ContextCancelation'
 
-  /** @param given Why the event is dropped: the message. With an object, its `reason` counts. */
+  /**
+   * Makes the error.
+   *
+   * @param given Why the event is dropped: the message. With an object, its `reason` counts.
+   */
   constructor(given: CancelationReason = {}, options?: { cause?: unknown }) {
     const reason = typeof given === 'string' ? given : given?.reason
     super(typeof reason === 'string' ? reason : 'cancelled', options)
