@@ -37,7 +37,10 @@ export const CLUSTER = [{ text: 'Cluster', pages: ['cluster', 'cluster/package']
 
 /** Pages that are made from documents outside of docs/, each with its title on the site. */
 export const ELSEWHERE = {
-  collector: { source: 'collector/README.md', title: 'The collector: look at your events locally' },
+  collector: {
+    source: 'collector/README.md',
+    title: 'The collector: look at your events locally, see what your app sends',
+  },
   'collector/api': { source: 'collector/docs/api.md', title: 'API of the collector' },
   'collector/comparison': { source: 'collector/docs/comparison.md', title: 'The page, compared' },
   'cluster/package': { source: 'cluster/README.md', title: 'The package for clusters' },
