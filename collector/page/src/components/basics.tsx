@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import type { ComponentChildren, ComponentProps } from 'preact'
-import { ago, capitalised, clock, dateAndTime } from '../lib/format.ts'
+import { ago, capitalised, clock, dateAndTime, plural } from '../lib/format.ts'
 import type { RequestError } from '../lib/http.ts'
 import { clockMs } from '../lib/live.ts'
 import type { Severity } from '../lib/types.ts'
@@ -274,6 +274,31 @@ export function Block({ title, beside, children }: BlockProps) {
       {children}
     </section>
   )
+}
+
+interface GradedProps<T> {
+  grades: ReadonlyArray<readonly [grade: string, title: string, meaning: string]>
+  items: readonly T[]
+  gradeOf(item: T): string
+  noun: string
+  children(item: T): ComponentChildren
+}
+
+/** Items under headings that say how bad they are. */
+export function Graded<T>({ grades, items, gradeOf, noun, children }: GradedProps<T>) {
+  return grades.map(([grade, title, meaning]) => {
+    const own = items.filter((item) => gradeOf(item) === grade)
+    if (own.length === 0) return null
+    return (
+      <Block
+        key={grade}
+        title={title}
+        beside={<p class="soft">{`${plural(own.length, noun)}: ${meaning}`}</p>}
+      >
+        <ul class={`${noun}s sheet`}>{own.map((item) => children(item))}</ul>
+      </Block>
+    )
+  })
 }
 
 interface ChoiceProps {

@@ -1,8 +1,8 @@
 import {
   attempt,
-  Block,
   Button,
   Choice,
+  Graded,
   Nothing,
   Pill,
   QueryState,
@@ -190,7 +190,7 @@ function NothingToCompare() {
   )
 }
 
-const GROUPS: ReadonlyArray<readonly [Change['grade'], string, string]> = [
+const GRADES: ReadonlyArray<readonly [Change['grade'], string, string]> = [
   ['check', 'To check', 'this may be a mistake.'],
   ['new', 'New', 'there was none of it before.'],
   ['open', 'Not seen yet', 'too few events have come to tell whether they are gone.'],
@@ -215,25 +215,14 @@ function Found({ comparison }: { comparison: Comparison }) {
           <p>The same events came with the same properties, about as often as before.</p>
         </Nothing>
       )}
-      {GROUPS.map(([grade, title, meaning]) => {
-        const own = changes.filter((change) => change.grade === grade)
-        return own.length === 0 ? null : (
-          <Block
-            key={grade}
-            title={title}
-            beside={<p class="soft">{`${plural(own.length, 'change')}: ${meaning}`}</p>}
-          >
-            <ul class="changes sheet">
-              {own.map((change) => (
-                <Line
-                  key={`${change.what} ${change.type} ${change.name} ${change.path} ${change.sentence}`}
-                  change={change}
-                />
-              ))}
-            </ul>
-          </Block>
-        )
-      })}
+      <Graded grades={GRADES} items={changes} gradeOf={({ grade }) => grade} noun="change">
+        {(change) => (
+          <Line
+            key={`${change.what} ${change.type} ${change.name} ${change.path} ${change.sentence}`}
+            change={change}
+          />
+        )}
+      </Graded>
     </>
   )
 }

@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks'
-import { Ago, Block, Nothing, QueryState, Text } from '../components/basics.tsx'
+import { Ago, Graded, Nothing, QueryState, Text } from '../components/basics.tsx'
 import { Screen } from '../components/screen.tsx'
 import { chosenFrom, TimeRange } from '../components/time-range.tsx'
 import { count, plural } from '../lib/format.ts'
@@ -17,7 +17,7 @@ const WORDS: Readonly<Record<Problem['kind'], readonly [one: string, many?: stri
   plan: ['event'],
 }
 
-const GROUPS: ReadonlyArray<readonly [Severity, string, string]> = [
+const GRADES: ReadonlyArray<readonly [Severity, string, string]> = [
   ['error', 'Lost', 'events that were not accepted or not delivered.'],
   ['warning', 'To check', 'no event is lost, but this is probably a mistake.'],
   ['info', 'Harmless', 'this is normal, and nothing has to be done.'],
@@ -41,38 +41,19 @@ export function ProblemsScreen() {
               <p>In this time, every event was accepted, and no delivery was given up.</p>
             </Nothing>
           )}
-          {GROUPS.map(([severity, title, meaning]) => (
-            <Group
-              key={severity}
-              title={title}
-              meaning={meaning}
-              problems={toldOnce(data.problems).filter((problem) => problem.severity === severity)}
-              from={from}
-            />
-          ))}
+          <Graded
+            grades={GRADES}
+            items={toldOnce(data.problems)}
+            gradeOf={({ severity }) => severity}
+            noun="kind"
+          >
+            {(problem) => (
+              <ProblemCard key={`${problem.kind} ${problem.reason}`} problem={problem} from={from} />
+            )}
+          </Graded>
         </div>
       )}
     </Screen>
-  )
-}
-
-interface GroupProps {
-  title: string
-  meaning: string
-  problems: readonly Problem[]
-  from: string | undefined
-}
-
-function Group({ title, meaning, problems, from }: GroupProps) {
-  if (problems.length === 0) return null
-  return (
-    <Block title={title} beside={<p class="soft">{`${plural(problems.length, 'kind')}: ${meaning}`}</p>}>
-      <ul class="problems sheet">
-        {problems.map((problem) => (
-          <ProblemCard key={`${problem.kind} ${problem.reason}`} problem={problem} from={from} />
-        ))}
-      </ul>
-    </Block>
   )
 }
 
