@@ -169,9 +169,9 @@ function Preview({ event }: { event: EventSummary }) {
     <span class="preview">
       {event.preview.map(({ path, value }) => (
         <span key={path}>
-          <span class="preview-key">
+          <span>
             <Text value={path.replace(/^(?:properties|traits)\./, '')} />
-          </span>
+          </span>{' '}
           <Text value={typeof value === 'string' && isLiteral(value) ? `"${value}"` : String(value)} />
         </span>
       ))}

@@ -129,7 +129,7 @@ function Fields({ entry: { q, fields } }: { entry: CatalogueDetails }) {
               {field.isInconsistent && <Pill tone="warn">inconsistent</Pill>}
             </td>
             <td class="number">{share(field.presence, 1)}</td>
-            <td class="values">
+            <td class="values soft">
               <Text value={field.values.map((value) => shortJson(value, 40)).join(', ')} />
             </td>
           </tr>

@@ -70,7 +70,7 @@ export function CatalogueScreen() {
 function Sources({ sources }: Pick<CatalogueEntry, 'sources'>) {
   const names = sources.map(({ name }) => name || 'unknown')
   return (
-    <span class="two-lines" title={visibleText(names.join('\n'))}>
+    <span title={visibleText(names.join('\n'))}>
       <Text value={names.slice(0, 3).join(', ')} />
       {names.length > 3 && ` and ${names.length - 3} more`}
     </span>

@@ -100,7 +100,7 @@ function Refusal({ request: { problem, fault } }: { request: RequestDetails }) {
             {/* The place of the mistake is marked in the body below, and says more than a remedy. */}
             {problem.offset === null && helpFor(problem.code)?.remedy}
             {problem.line !== null && `Line ${problem.line}, column ${problem.column}.`}{' '}
-            <code class="problem-code">{problem.code}</code>
+            <code class="soft">{problem.code}</code>
           </p>
         </Explanation>
       )}
