@@ -43,7 +43,7 @@ test('all events of a search can be deleted, and the others stay', async () => {
   await search(page, 'event:A,B')
   await shows(page, 'B', 'A')
 
-  await page.getByRole('button', { name: 'Delete matching…' }).click()
+  await page.getByRole('button', { name: 'Delete…' }).click()
   await page.getByRole('button', { name: 'Delete (2)' }).click()
 
   await expect.poll(() => collector.events().map(({ name }) => name)).toEqual(['C', 'D'])

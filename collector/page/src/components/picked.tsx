@@ -1,6 +1,6 @@
 import { type Signal, useSignal } from '@preact/signals'
-import { deleteEvents, linesOf, MAX_CHOSEN, matchingIds } from '../lib/chosen.ts'
-import type { Feed, Question } from '../lib/feed.ts'
+import { deleteEvents, linesOf, MAX_CHOSEN } from '../lib/chosen.ts'
+import type { Feed } from '../lib/feed.ts'
 import { count, plural } from '../lib/format.ts'
 import type { EventSummary } from '../lib/types.ts'
 import { visibleText } from '../lib/visible-text.ts'
@@ -68,14 +68,13 @@ export function PickBox({ event, feed, picked }: PickProps & { event?: EventSumm
 }
 
 interface DeletionProps {
-  label: string
   /** Finds what is to be deleted, before the question. */
   find(): Promise<readonly string[]>
   onDone(): void
 }
 
 /** Deletes events after a question that says how many they are. */
-function DeleteButton({ label, find, onDone }: DeletionProps) {
+export function DeleteButton({ find, onDone }: DeletionProps) {
   const found = useSignal<readonly string[] | undefined>(undefined)
   const ids = found.value ?? []
   const ask = () =>
@@ -90,7 +89,7 @@ function DeleteButton({ label, find, onDone }: DeletionProps) {
   return (
     <>
       <Button class="danger-text" onClick={ask}>
-        {label}
+        Delete…
       </Button>
       {ids.length > 0 && (
         <Confirm
@@ -143,21 +142,10 @@ export function PickedBar({ feed, picked, onCompare }: BarProps) {
       )}
       <Button onClick={() => lines((text) => copy(text, plural(ids.length, 'event')))}>Copy</Button>
       <Button onClick={() => lines(save)}>Export</Button>
-      <DeleteButton label="Delete…" find={async () => ids} onDone={onDeleted} />
+      <DeleteButton find={async () => ids} onDone={onDeleted} />
       <Button class="quiet" onClick={() => (picked.value = new Map())}>
         Clear the choice
       </Button>
     </div>
-  )
-}
-
-/** Deletes all events of the list, loaded or not. */
-export function DeleteMatching({ feed, question }: { feed: PickProps['feed']; question: Question }) {
-  return (
-    <DeleteButton
-      label="Delete matching…"
-      find={() => matchingIds(question)}
-      onDone={() => void feed.reload()}
-    />
   )
 }

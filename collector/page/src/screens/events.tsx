@@ -5,8 +5,9 @@ import { EventCells, isRepeat } from '../components/event-cells.tsx'
 import { type Column, FeedList } from '../components/feed-list.tsx'
 import { byCount, sourceFilter } from '../components/filter-menu.tsx'
 import { ExportMenu } from '../components/list-tools.tsx'
-import { DeleteMatching, PickBox, PickedBar, pick } from '../components/picked.tsx'
+import { DeleteButton, PickBox, PickedBar, pick } from '../components/picked.tsx'
 import { codeInWords, helpFor, reasonCodes, warningCodes } from '../lib/basics.ts'
+import { matchingIds } from '../lib/chosen.ts'
 import type { Filter, FilterOption } from '../lib/filters.ts'
 import { latest } from '../lib/live.ts'
 import { quoted, termFor } from '../lib/search-line.ts'
@@ -69,7 +70,9 @@ export function EventsScreen() {
       actions={
         <>
           <ExportMenu question={question} />
-          {isFiltered && <DeleteMatching feed={feed} question={question} />}
+          {isFiltered && picked.value.size === 0 && (
+            <DeleteButton find={() => matchingIds(question)} onDone={() => void feed.reload()} />
+          )}
         </>
       }
       cells={(event) => (
