@@ -93,3 +93,16 @@ test('a person is found by a part of an id or of a trait', async () => {
   expect(await found('u-')).toEqual(['u-2', 'u-1'])
   expect(await found('nobody')).toEqual([])
 })
+
+test('a person has the newest name and the newest address, each of its own event', async () => {
+  const collector = await openCollector()
+  await send(
+    collector,
+    { type: 'identify', userId: 'u-1', traits: { name: 'Zoë', email: 'old@example.com' } },
+    { type: 'identify', userId: 'u-1', traits: { name: ' ', email: 'new@example.com' } },
+  )
+
+  expect((await ask<UsersPage>(collector, 'users')).users).toMatchObject([
+    { name: 'Zoë', email: 'new@example.com' },
+  ])
+})

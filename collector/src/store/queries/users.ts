@@ -1,7 +1,6 @@
 import { containsAny } from '../conditions.ts'
 import type { Cursor } from '../cursor.ts'
 import { raw, type Sql, sql } from '../sql.ts'
-import { storedMessage } from '../stored-message.ts'
 import type { QueryContext } from './context.ts'
 
 const MAX_TRAIT = 200
@@ -47,25 +46,19 @@ function entryOf(
     id: person,
     userId: isUser ? person : null,
     anonymousId: isUser ? null : person,
-    ...nameOf(database, person),
+    name: traitOf(database, person, 'name'),
+    email: traitOf(database, person, 'email'),
     count,
     lastSeen: new Date(seen?.at ?? 0).toISOString(),
   }
 }
 
-/** From the newest `identify`; what it lacks comes from the first one. */
-function nameOf(database: QueryContext['database'], person: string) {
-  const one = (direction: 'ASC' | 'DESC') =>
-    sql`SELECT body FROM event WHERE person = ${person} AND kind = 'identify' AND reason IS NULL ORDER BY seq ${raw(direction)} LIMIT 1`
-  const newest = database.get<{ body: string | null }>(one('DESC'))
-  if (newest === undefined) return { name: null, email: null }
-  const first = database.get<{ body: string | null }>(one('ASC'))
-  const traits = [newest, first].map((row) => Object(storedMessage(row?.body ?? null)?.traits))
-  const text = (trait: string): string | null => {
-    const value = traits
-      .map((one) => one[trait] as unknown)
-      .find((one) => typeof one === 'string' && one.trim())
-    return typeof value === 'string' ? value.slice(0, MAX_TRAIT) : null
-  }
-  return { name: text('name'), email: text('email') }
+/** From the newest `identify` that has it. */
+function traitOf(database: QueryContext['database'], person: string, trait: 'name' | 'email'): string | null {
+  const value = raw(`json_extract(body, '$.traits.${trait}')`)
+  const found = database.get<{ value: string }>(
+    sql`SELECT ${value} AS value FROM event WHERE person = ${person} AND kind = 'identify' AND reason IS NULL
+          AND json_type(body, ${`$.traits.${trait}`}) = 'text' AND trim(${value}) <> '' ORDER BY seq DESC LIMIT 1`,
+  )
+  return found?.value.slice(0, MAX_TRAIT) ?? null
 }
