@@ -16,7 +16,6 @@ const MAX_DEPTH = 1
 /** The part of an event that its plugins need. */
 export interface Passenger {
   readonly kind: Kind
-  readonly seq: number
   readonly depth: number
 }
 
@@ -298,7 +297,7 @@ function leave(one: Registration): void {
 }
 
 /** What `load` and `unload` track counts as tracked by the program. */
-const OUTSIDE: Passenger = { kind: 'track', seq: 0, depth: -1 }
+const OUTSIDE: Passenger = { kind: 'track', depth: -1 }
 
 function verbOf(error: unknown): string {
   if (error instanceof ContextCancelation) return 'dropped the event'

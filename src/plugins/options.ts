@@ -10,16 +10,6 @@ export function requireOptions(callee: string, options: object, known: readonly 
   throw new TypeError(`${callee}: there is no option '${unknown}'; the options are ${known.join(', ')}`)
 }
 
-export function requireChoice<Choice extends string>(
-  callee: string,
-  option: string,
-  value: Choice,
-  choices: readonly Choice[],
-): Choice {
-  if (choices.includes(value)) return value
-  throw mistake(callee, option, `one of ${choices.map((one) => `'${one}'`).join(', ')}`, value)
-}
-
 export function mistake(callee: string, option: string, expected: string, got: unknown): TypeError {
   return new TypeError(`${callee}: ${option}: expected ${expected}, got ${describe(got)}`)
 }

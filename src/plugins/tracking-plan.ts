@@ -1,7 +1,7 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { Context } from '../pipeline/context.ts'
 import type { Plugin } from '../pipeline/plugin.ts'
-import { requireChoice, requireOptions } from './options.ts'
+import { mistake, requireOptions } from './options.ts'
 import { type Verdict, validate } from './validation.ts'
 import { listViolations, PlanViolationError } from './violations.ts'
 
@@ -54,8 +54,11 @@ export function trackingPlan<Schemas extends PlanSchemas>(
   requireOptions('trackingPlan', options, Object.keys(CHOICES))
   const { onViolation = 'report', unknownEvents = 'allow' } = options
   const name = 'tracking-plan'
-  requireChoice('trackingPlan', 'onViolation', onViolation, CHOICES.onViolation)
-  requireChoice('trackingPlan', 'unknownEvents', unknownEvents, CHOICES.unknownEvents)
+  for (const [option, value] of Object.entries({ onViolation, unknownEvents })) {
+    const choices: readonly string[] = CHOICES[option as keyof typeof CHOICES]
+    if (!choices.includes(value))
+      throw mistake('trackingPlan', option, `one of '${choices.join("', '")}'`, value)
+  }
   const byEvent = new Map<string, StandardSchemaV1>(Object.entries(schemas))
 
   const judge = (ctx: Context, event: string, verdict: Verdict): void => {

@@ -10,7 +10,6 @@ export interface Violation {
 
 // Limits for the issues that a schema reports, because their text becomes part of error messages and events.
 const MAX_VIOLATIONS = 20
-const MAX_KEYS = 32
 const MAX_TEXT = 200
 
 /**
@@ -69,7 +68,7 @@ export function listViolations(violations: readonly Violation[]): string {
 
 function pathOf(path: unknown): string {
   if (!Array.isArray(path)) return ''
-  return shorten(path.slice(0, MAX_KEYS).map(keyOf).join('.'))
+  return shorten(path.map(keyOf).join('.'))
 }
 
 function keyOf(segment: unknown): string {

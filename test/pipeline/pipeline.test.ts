@@ -10,7 +10,7 @@ import { FakeClock, settled } from '../support/fake-clock.ts'
 import table from '../support/integrations-table.json' with { type: 'json' }
 import { failOnUnhandledRejections } from '../support/unhandled.ts'
 
-const EVENT = { kind: 'track', seq: 1, depth: 0 } as const
+const EVENT = { kind: 'track', depth: 0 } as const
 const passed = Promise.resolve()
 
 function setUp(clock: Clock = new FakeClock()) {
