@@ -48,17 +48,15 @@ const ASSERTION_S = 60
 /** `dateMs` is the time of the server that has refused the request. */
 type Answer = Token | { readonly failure: TokenFailure; readonly dateMs?: number | undefined }
 
-/** One fetch of a token, of one or two requests. */
-interface Fetch {
-  cancel(reason: Error): void
-}
-
 /** @see docs/spec.md, section 4; RFC 6749, section 4.4; RFC 6750, section 2.1; RFC 7523, section 2.2 */
 export class Tokens implements Authorization {
   readonly #options: TokensOptions
   readonly #signer: Signer | LocalKey
   #known: TokenState
-  #fetch: (Fetch & { readonly result: Promise<string | TokenFailure> }) | undefined
+  /** A token is being fetched, by one or two requests. */
+  #fetching: Promise<string | TokenFailure> | undefined
+  /** Ends what the fetch waits for. */
+  #cancel: (reason: Error) => void = () => {}
   #isClosed = false
 
   constructor(options: TokensOptions) {
@@ -72,16 +70,14 @@ export class Tokens implements Authorization {
     const valid = this.#valid()
     if (valid !== undefined) return valid
     if (this.#isClosed) return this.#closed()
-    if (this.#fetch !== undefined) return this.#fetch.result
+    if (this.#fetching !== undefined) return this.#fetching
     const waitMs = this.#paceMs()
     if (waitMs > 0) {
       const message = `at most ${MAX_REQUESTS} tokens are requested in a minute`
       return this.#failure('limited', message, { waitMs: Math.min(waitMs, MAX_PACE_MS) })
     }
-    const fetch: Fetch = { cancel: () => {} }
-    const result = this.#run(fetch)
-    this.#fetch = Object.assign(fetch, { result })
-    return result
+    this.#fetching = this.#run()
+    return this.#fetching
   }
 
   renew(authorization: string): boolean {
@@ -107,7 +103,7 @@ export class Tokens implements Authorization {
     this.#isClosed = true
     // Another client may go on with the shared state.
     this.#known = { ...this.#known, token: undefined }
-    this.#fetch?.cancel(new Error('the client was closed'))
+    this.#cancel(new Error('the client was closed'))
   }
 
   #valid(): string | undefined {
@@ -124,19 +120,19 @@ export class Tokens implements Authorization {
     return fromMs - this.#options.clock.monotonic()
   }
 
-  async #run(fetch: Fetch): Promise<string | TokenFailure> {
+  async #run(): Promise<string | TokenFailure> {
     const known = this.#known
     const { clock } = this.#options
     let { skewMs } = known
-    let answer = await this.#request(fetch, skewMs)
+    let answer = await this.#request(skewMs)
     const otherMs = 'dateMs' in answer && answer.dateMs !== undefined ? answer.dateMs - clock.now() : skewMs
     // The assertion was refused, and the clocks differ: once more with the server's time.
     if (Math.abs(otherMs - skewMs) > TOLERANCE_MS && !this.#isClosed && this.#paceMs() <= 0) {
       skewMs = otherMs
-      answer = await this.#request(fetch, skewMs)
+      answer = await this.#request(skewMs)
     }
     if (this.#isClosed) return this.#closed()
-    this.#fetch = undefined
+    this.#fetching = undefined
     // Another client may have got a token meanwhile.
     if ('failure' in answer) return this.#valid() ?? answer.failure
     const { startedMs, authorization } = answer
@@ -150,7 +146,7 @@ export class Tokens implements Authorization {
   }
 
   /** Never rejects. */
-  async #request(fetch: Fetch, skewMs: number): Promise<Answer> {
+  async #request(skewMs: number): Promise<Answer> {
     try {
       const { settings, timeoutMs, clock, known } = this.#options
       const startedMs = clock.monotonic()
@@ -158,15 +154,15 @@ export class Tokens implements Authorization {
       if (known.startedMs.length > MAX_REQUESTS) known.startedMs.shift()
       const assertion = signAssertion(this.#signer, settings, clock.now() + skewMs)
       const signing = within(assertion, timeoutMs, clock, 'the signer')
-      fetch.cancel = signing.cancel
+      this.#cancel = signing.cancel
       const signed = await signing.result.catch((error) => this.#readSigningError(error))
       if (typeof signed !== 'string') return { failure: signed }
       if (this.#isClosed) return { failure: this.#closed() }
       const leftMs = Math.max(1, Math.ceil(timeoutMs - (clock.monotonic() - startedMs)))
       const secrets = [...signed.split('.'), settings.clientId, settings.keyId]
       const start = (done: (response: Response) => void): Abort => {
-        fetch.cancel = this.#exchange(signed, leftMs, done)
-        return fetch.cancel
+        this.#cancel = this.#exchange(signed, leftMs, done)
+        return this.#cancel
       }
       return this.#read(await answerWithin(start, leftMs, clock), startedMs, secrets)
     } catch (error) {

@@ -80,7 +80,8 @@ export function toSettings(writeKey: string, given: RudderOptions, isRudder: boo
     flushInterval: flushInterval || undefined,
     maxRetries: rest.maxRetries ?? retryCount ?? undefined,
     httpRequestTimeout: rest.httpRequestTimeout ?? (timeout || undefined),
-    maxBodyBytes: rest.maxBodyBytes ?? clampBody(maxQueueSize || 1_024 * 450),
+    maxBodyBytes:
+      rest.maxBodyBytes ?? Math.min(Math.max(maxQueueSize || 460_800, MIN_BODY_BYTES), MAX_BODY_BYTES),
     disable: enable === false ? true : rest.disable,
     strict: rest.strict ?? true,
   }
@@ -91,8 +92,4 @@ export function toSettings(writeKey: string, given: RudderOptions, isRudder: boo
     maxQueueSize: maxInternalQueueSize || 20_000,
     compress: rest.compress ?? (gzip === false ? 'none' : 'gzip'),
   }
-}
-
-function clampBody(bytes: number): number {
-  return Math.min(Math.max(bytes, MIN_BODY_BYTES), MAX_BODY_BYTES)
 }

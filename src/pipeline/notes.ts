@@ -32,40 +32,31 @@ const MAX_ENTRIES = 1_000
 
 /** The notes on one event. The first 1,000 notes are kept; later notes are ignored. */
 export class ContextLogger {
-  readonly #logs: LogEntry[] = []
-
   /** The notes, oldest first. */
-  get logs(): readonly LogEntry[] {
-    return this.#logs
-  }
+  readonly logs: readonly LogEntry[] = []
 
   /** Keeps a note. */
   log(level: LogLevel, message: string, extras?: Record<string, unknown>): void {
-    if (this.#logs.length >= MAX_ENTRIES) return
-    this.#logs.push({ level, message, time: new Date(), extras })
+    push(this.logs, { level, message, time: new Date(), extras })
   }
 }
 
 /** The measurements on one event. The first 1,000 measurements are kept; later measurements are ignored. */
 export class ContextStats {
-  readonly #metrics: Metric[] = []
-
   /** The measurements, oldest first. */
-  get metrics(): readonly Metric[] {
-    return this.#metrics
-  }
+  readonly metrics: readonly Metric[] = []
 
   /** Adds `by` (default 1) to a counter. */
   increment(metric: string, by = 1, tags: readonly string[] = []): void {
-    this.#add({ metric, value: by, type: 'counter', tags, timestamp: Date.now() })
+    push(this.metrics, { metric, value: by, type: 'counter', tags, timestamp: Date.now() })
   }
 
   /** Records the current value of a gauge. */
   gauge(metric: string, value: number, tags: readonly string[] = []): void {
-    this.#add({ metric, value, type: 'gauge', tags, timestamp: Date.now() })
+    push(this.metrics, { metric, value, type: 'gauge', tags, timestamp: Date.now() })
   }
+}
 
-  #add(metric: Metric): void {
-    if (this.#metrics.length < MAX_ENTRIES) this.#metrics.push(metric)
-  }
+function push<Entry>(entries: readonly Entry[], entry: Entry): void {
+  if (entries.length < MAX_ENTRIES) (entries as Entry[]).push(entry)
 }

@@ -61,14 +61,13 @@ export function trackingPlan<Schemas extends PlanSchemas>(
   }
   const byEvent = new Map<string, StandardSchemaV1>(Object.entries(schemas))
 
-  const judge = (ctx: Context, event: string, verdict: Verdict): void => {
-    if (verdict.state === 'valid') {
-      if (verdict.properties !== undefined) ctx.event.properties = verdict.properties
-      return
-    }
-    const error = errorOf(event, verdict)
-    if (onViolation === 'drop') ctx.cancel(error)
+  const refuse = (ctx: Context, error: PlanViolationError, action: 'report' | 'drop'): void => {
+    if (action === 'drop') ctx.cancel(error)
     ctx.report(name, error)
+  }
+  const judge = (ctx: Context, event: string, verdict: Verdict): void => {
+    if (verdict.state !== 'valid') refuse(ctx, errorOf(event, verdict), onViolation)
+    else if (verdict.properties !== undefined) ctx.event.properties = verdict.properties
   }
 
   return {
@@ -80,10 +79,11 @@ export function trackingPlan<Schemas extends PlanSchemas>(
       const schema = byEvent.get(event)
       if (schema === undefined) {
         if (unknownEvents === 'allow') return undefined
-        const error = new PlanViolationError(String(event), 'is not in the tracking plan', [])
-        if (unknownEvents === 'drop') ctx.cancel(error)
-        ctx.report(name, error)
-        return undefined
+        return refuse(
+          ctx,
+          new PlanViolationError(String(event), 'is not in the tracking plan', []),
+          unknownEvents,
+        )
       }
       const verdict = validate(schema, ctx.event.properties)
       if (verdict instanceof Promise) return verdict.then((late) => judge(ctx, event, late))
