@@ -103,7 +103,7 @@ export class Tokens implements Authorization {
     this.#isClosed = true
     // Another client may go on with the shared state.
     this.#known = { ...this.#known, token: undefined }
-    this.#cancel(new Error('the client was closed'))
+    if (this.#fetching !== undefined) this.#cancel(new Error('the client was closed'))
   }
 
   #valid(): string | undefined {
