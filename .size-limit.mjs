@@ -17,8 +17,8 @@ const NODE = { platform: 'node' }
 const WORKERD = { platform: 'browser', conditions: ['workerd', 'worker', 'browser'] }
 
 export default [
-  size('Node.js, loaded at once', '34.5 kB', NODE, LOADED_LATER),
-  size('Node.js, all in one file', '42.6 kB', NODE),
-  size('workerd, loaded at once', '32.5 kB', WORKERD, LOADED_LATER),
-  size('workerd, all in one file', '40.6 kB', WORKERD),
+  size('Node.js, loaded at once', '34.0 kB', NODE, LOADED_LATER),
+  size('Node.js, all in one file', '42.0 kB', NODE),
+  size('workerd, loaded at once', '32.0 kB', WORKERD, LOADED_LATER),
+  size('workerd, all in one file', '40.0 kB', WORKERD),
 ]

@@ -11,7 +11,7 @@ import { type Status, statusOf } from './core/status.ts'
 import { describeCause } from './errors/cause.ts'
 import { fromCaller } from './errors/guard.ts'
 import { Emitter, emit, type Listeners } from './events/emitter.ts'
-import type { AnalyticsEvents, EmittedEvents, FlushOptions } from './events/events.ts'
+import type { AnalyticsEvents, FlushOptions } from './events/events.ts'
 import type { Scope } from './message/scope.ts'
 import type { GroupTraits, UserTraits } from './message/shapes.ts'
 import type {
@@ -29,7 +29,7 @@ import type { Plugin, PluginHost } from './pipeline/plugin.ts'
 import type { PluginFunction } from './pipeline/registration.ts'
 import type { Tracker, TrackerPromises } from './pipeline/tracker.ts'
 import { soon, systemClock } from './runtime/clock.ts'
-import { publicSettings, type ResolvedSettings, resolveSettings } from './settings/resolve.ts'
+import { publicSettings, resolveSettings } from './settings/resolve.ts'
 import type { AnalyticsSettings } from './settings/settings.ts'
 import { VERSION } from './version.ts'
 
@@ -49,10 +49,9 @@ const asyncDispose: typeof Symbol.asyncDispose =
  * await analytics.closeAndFlush()
  */
 export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTraits>
-  extends Emitter<AnalyticsEvents, EmittedEvents>
+  extends Emitter<AnalyticsEvents>
   implements Tracker<Events, User, Group>
 {
-  readonly #settings: ResolvedSettings
   readonly #core: Core
   readonly #registry: Registry
   #promises: TrackerPromises<Events, User, Group> | undefined
@@ -66,19 +65,17 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
   constructor(settings: AnalyticsSettings, seams: Seams = { clock: systemClock }) {
     const listeners: Listeners<AnalyticsEvents> = new Map()
     super(listeners)
-    let resolved: ResolvedSettings
     try {
-      resolved = seams.request?.settings ?? resolveSettings(settings)
+      const resolved = seams.request?.settings ?? resolveSettings(settings)
       this.#core = createCore(resolved, this as Emitter<AnalyticsEvents> & PluginHost, listeners, seams)
     } catch (error) {
       throw fromCaller(error, new.target)
     }
-    this.#settings = resolved
     this.#registry = new Registry(this.#core)
     methodNames ??= methodsOf(Analytics, Emitter)
     bindMethods(this, methodNames)
     // Emitted later, so that the code that makes the client can add listeners first.
-    soon(() => emit(this as Emitter<AnalyticsEvents>, 'initialize', publicSettings(resolved)))
+    soon(() => emit(this.#core.client, 'initialize', publicSettings(this.#core.settings)))
   }
 
   /** The version of this library, for example `0.1.0`. */
@@ -192,7 +189,7 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
    * events, `stats` and waits. Never rejects.
    */
   verify(): Promise<Verification> {
-    return verify(this.#core, this.#settings.host + this.#settings.path)
+    return verify(this.#core, this.#core.settings.host + this.#core.settings.path)
   }
 
   /** `await using analytics = new Analytics(...)` closes the client at the end of the block, as `closeAndFlush()` does. */
@@ -219,7 +216,7 @@ export class Analytics<Events = AnyEvents, User = UserTraits, Group = GroupTrait
 
   /** The client for `JSON.stringify(analytics)`: without secrets. */
   toJSON(): { host: string; stats: Stats } {
-    return { host: this.#settings.host, stats: this.stats }
+    return { host: this.#core.settings.host, stats: this.stats }
   }
 
   /** The client for `console.log(analytics)` in Node.js. */

@@ -16,7 +16,6 @@ export {
 export type { Emitter } from './events/emitter.ts'
 export type {
   AnalyticsEvents,
-  EmittedEvents,
   ErrorEvent,
   FlushOptions,
   WarningEvent,

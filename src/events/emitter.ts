@@ -22,10 +22,7 @@ interface Registration {
  * `Emitter`. If a listener throws or returns a promise that rejects, the error is reported, and the next listener runs. An
  * `error` event without listeners does nothing.
  */
-export class Emitter<
-  Events extends { [Name in keyof Events]: unknown[] },
-  Emitted extends { [Name in keyof Events]: unknown[] } = Events,
-> {
+export class Emitter<Events extends { [Name in keyof Events]: unknown[] }> {
   readonly #registrations: Listeners<Events>
 
   /** @internal */
@@ -69,7 +66,7 @@ export class Emitter<
   }
 
   /** Calls the listeners of `name` in their order, each in the asynchronous context in which it was added. Never throws. */
-  emit<Name extends keyof Events>(name: Name, ...args: Emitted[Name]): this {
+  emit(name: keyof Events, ...args: unknown[]): this {
     // A list of registrations is replaced, never changed: listeners may add and remove listeners while this loop runs.
     for (const registration of this.#of(name)) {
       if (registration.isSpent) continue

@@ -69,14 +69,6 @@ export interface AnalyticsEvents {
   drained: []
 }
 
-/** Arguments of `emit`: like {@link AnalyticsEvents}, but `error` and `warning` accept any `code` and `reason`. */
-export interface EmittedEvents extends Omit<AnalyticsEvents, 'error' | 'warning'> {
-  /** Like {@link ErrorEvent}, with a reason of any type. */
-  error: [{ code: string; reason?: unknown; ctx?: Context | undefined }]
-  /** Like {@link WarningEvent}, with a code of your own. */
-  warning: [{ code: string; reason?: unknown; plugin?: string | undefined; ctx?: Context | undefined }]
-}
-
 /** Options of `flush` and `closeAndFlush`. */
 export interface FlushOptions {
   /**
