@@ -44,6 +44,7 @@ test('an alias moves an id and its events to another, also those to come', async
   await send(collector, { userId: 'old' }, { anonymousId: 'a-1' }, { anonymousId: 'a-2' })
 
   expect(await numbersOf(collector)).toEqual({ new: [8, 8, 8] })
+  expect(['old', 'new', 'none'].map((id) => collector.count({ userId: id }))).toEqual([3, 2, 0])
 })
 
 test('an anonymousId that is also a userId takes nobody’s events', async () => {

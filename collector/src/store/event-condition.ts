@@ -75,9 +75,22 @@ function deliveries(comparisons: readonly Comparison[]): Sql {
   return sql`seq IN (SELECT seq FROM delivery WHERE ${allOf(conditions)})`
 }
 
+/** By the index of persons: all events of a user belong to the same one. */
+function userColumn(comparison: Comparison): Sql {
+  const own = (text: string) => sql`coalesce((SELECT person FROM owner WHERE id = ${`u:${text}`}), ${text})`
+  return anyOf(
+    comparison.values.map((value) => {
+      const condition = textColumn({ ...comparison, values: [value] }, 'userId')
+      const isOne = value.is === 'exact' && comparison.operator === '='
+      return isOne ? sql`(person = ${own(value.text)} AND ${condition})` : condition
+    }),
+  )
+}
+
 function eventColumn(comparison: Comparison, nowMs: number): Sql {
   const { field } = comparison
   const column = TEXTS[field]
+  if (column === 'userId') return userColumn(comparison)
   if (column !== undefined) return textColumn(comparison, column)
   switch (field) {
     case 'event':
