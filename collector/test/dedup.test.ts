@@ -48,7 +48,7 @@ test('F116: each of 500 ids posted twenty times at once is accepted exactly once
   expect(collector.count({ reason: 'duplicate' })).toBe(19 * 500)
 })
 
-test('after a restart, and after a deletion, an id is known as long as its event is stored', async () => {
+test('F117: after a restart, and after a deletion, an id is known as long as its event is stored', async () => {
   const store = newDatabaseFile()
   const first = await openCollector({ store, keep: 3 })
   const send = async (collector: Collector, ...ids: string[]) => {
