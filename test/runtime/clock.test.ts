@@ -19,17 +19,6 @@ describe('the real clock', () => {
 
     expect(run).not.toHaveBeenCalled()
   })
-
-  test('a cancelled timer and a released hold leave no timer behind', () => {
-    const cancel = systemClock.setTimer(() => {}, 50)
-    const release = systemClock.hold()
-
-    expect(vi.getTimerCount()).toBe(2)
-    release()
-    cancel()
-
-    expect(vi.getTimerCount()).toBe(0)
-  })
 })
 
 const START_MS = new FakeClock().monotonic()
