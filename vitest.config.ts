@@ -52,6 +52,7 @@ export default defineConfig({
         test: {
           ...limits,
           name: 'unit',
+          pool: 'threads',
           isolate: false,
           setupFiles: ['test/support/seed.ts'],
           ...filesOfTier('test', [
