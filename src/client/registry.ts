@@ -1,8 +1,7 @@
 import type { Core } from '../core/core.ts'
 import { endOfTurn } from '../core/turn.ts'
-import { describeCause } from '../errors/cause.ts'
-import { DeliveryError } from '../errors/errors.ts'
 import { emit } from '../events/emitter.ts'
+import { pluginFailure } from '../pipeline/handler-result.ts'
 import type { Plugin } from '../pipeline/plugin.ts'
 import { asPlugin, type PluginFunction } from '../pipeline/registration.ts'
 
@@ -52,13 +51,8 @@ export class Registry {
     try {
       await this.#core.pipeline.register(asPlugin(plugin), onLoad)
     } catch (error) {
-      const reason = new DeliveryError('plugin', describeCause(error), { cause: error })
-      this.#core.observer.onPluginFailure({
-        plugin: String((plugin as Plugin | undefined)?.name ?? ''),
-        verb: 'register',
-        reason,
-        ctx: undefined,
-      })
+      const name = String((plugin as Plugin | undefined)?.name ?? '')
+      this.#core.observer.onPluginFailure(pluginFailure(name, 'was not registered', error, undefined))
     }
   }
 }

@@ -1,7 +1,7 @@
-import type { Gzip } from './compress.ts'
+import type * as node from './compress.node.ts'
 
 /** For edge runtimes. */
-export const gzip: Gzip = async (bytes) => {
+export const gzip: typeof node.gzip = async (bytes) => {
   const gzipped = new Blob([bytes as Uint8Array<ArrayBuffer>])
     .stream()
     .pipeThrough(new CompressionStream('gzip'))
