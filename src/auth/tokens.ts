@@ -197,7 +197,7 @@ export class Tokens implements Authorization {
       'User-Agent': userAgent,
     }
     const request = { url: `${authServer}/token`, headers, body: new URLSearchParams(form).toString() }
-    const limits = { timeoutMs, keptBytes: MAX_RESPONSE_BYTES, bodyMs: timeoutMs, closesConnection: false }
+    const limits = { timeoutMs, keptBytes: MAX_RESPONSE_BYTES, bodyMs: timeoutMs }
     return exchange(client, { ...request, ...limits }, clock, done)
   }
 

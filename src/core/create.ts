@@ -106,7 +106,6 @@ export function createCore(
       client: settings.compress === 'gzip' ? compressedLater(http, observer) : http,
       credentials,
       envelope,
-      owner,
       onRoom: () => soon(() => pump(core, clock.monotonic())),
       observer,
       clock,

@@ -38,8 +38,6 @@ export interface TransportOptions {
   readonly envelope: Envelope
   readonly observer: RequestObserver
   readonly clock: Clock
-  /** Once it is closed, no request will follow, so that connections need not be kept alive. */
-  readonly owner: { readonly isClosed: boolean }
   /** Called when there is room again, see {@link Transport.isFull}. May be called within `send`. */
   readonly onRoom: () => void
 }
@@ -224,7 +222,7 @@ export class Transport {
     keptBytes: number,
     done: (answer: Answer) => void,
   ): Abort {
-    const { url, timeoutMs, client, clock, owner } = this.#options
+    const { url, timeoutMs, client, clock } = this.#options
     const open = { abort: (() => {}) as Abort }
     const onFree = (): void => {
       this.#open.delete(open)
@@ -233,7 +231,7 @@ export class Transport {
       this.#options.onRoom()
     }
     this.#open.add(open)
-    const request = { url, headers, body, timeoutMs, keptBytes, closesConnection: owner.isClosed, onFree }
+    const request = { url, headers, body, timeoutMs, keptBytes, onFree }
     open.abort = exchange(client, request, clock, done)
     return open.abort
   }

@@ -12,8 +12,6 @@ export interface HTTPClientRequest<Body extends string | Uint8Array = string> {
   httpRequestTimeout: number
   /** Aborted when `httpRequestTimeout` is over, and when `closeAndFlush()` times out. A client may ignore the signal. */
   signal?: AbortSignalOf<typeof globalThis>
-  /** `true` when no request will follow, so that the connection need not be kept alive. A client may ignore this. */
-  closesConnection?: boolean
 }
 
 /** The type `AbortSignal`, or {@link AbortSignalLike} in a project with neither the types of the DOM nor those of Node.js. */
@@ -103,7 +101,6 @@ export interface OwnRequest {
   readonly timeoutMs: number
   /** How many bytes of the body are wanted where the status means success. */
   readonly keptBytes: number
-  readonly closesConnection: boolean
   /** Called when the connection is closed, or free for another request. */
   readonly onClose?: () => void
 }

@@ -37,10 +37,10 @@ class DefaultHTTPClient implements ByteHTTPClient, OwnHTTPClient {
     onError: (cause: unknown) => void,
   ): (cause: Error) => void {
     if (!usesFetch()) return this.#node.startOwn(request, onResponse, onError)
-    const { url, headers, body, timeoutMs: httpRequestTimeout, closesConnection } = request
+    const { url, headers, body, timeoutMs: httpRequestTimeout } = request
     const abortion = new AbortController()
     const { signal } = abortion
-    const given = { url, method: 'POST' as const, headers, httpRequestTimeout, closesConnection, signal }
+    const given = { url, method: 'POST' as const, headers, httpRequestTimeout, signal }
     // Mocks of `fetch` compare text.
     const text = typeof body === 'string' || headers['Content-Encoding'] !== undefined ? body : read(body)
     settled(this.#fetch.makeRequest({ ...given, body: text })).then(onResponse, onError)

@@ -33,8 +33,6 @@ export interface ExchangeRequest {
   readonly timeoutMs: number
   /** How many bytes of the body are wanted. For an error status, at least 1,024. */
   readonly keptBytes: number
-  /** `true` when no request will follow. */
-  readonly closesConnection: boolean
   /** How long the body may take after the headers, at most until `timeoutMs` is over. Default: 1,000. */
   readonly bodyMs?: number
   /** Called when the connection is free again. */
@@ -158,13 +156,12 @@ function call(
   onError: (cause: unknown) => void,
 ): Abort {
   if (client.startOwn !== undefined) return client.startOwn(request, onResponse, onError)
-  const { url, headers, body, timeoutMs: httpRequestTimeout, closesConnection } = request
+  const { url, headers, body, timeoutMs: httpRequestTimeout } = request
   const abortion = new AbortController()
   const text = typeof body === 'string' || isByteClient(client) ? body : read(body)
   // The cast is safe: only clients that take bytes get bytes.
   const given = {
     ...{ url, method: 'POST', headers: { ...headers }, body: text, httpRequestTimeout },
-    ...(closesConnection && { closesConnection }),
     signal: abortion.signal,
   } as HTTPClientRequest
   settled(client.makeRequest(given)).then(onResponse, onError)

@@ -44,7 +44,7 @@ export class NodeHTTPClient implements ByteHTTPClient {
 
   /** Makes one request. Rejects with the error of `node:http` when there is no response. */
   makeRequest(request: HTTPClientRequest<string | Uint8Array>): Promise<HTTPResponse> {
-    const { signal, httpRequestTimeout: timeoutMs, closesConnection = false, ...rest } = request
+    const { signal, httpRequestTimeout: timeoutMs, ...rest } = request
     return new Promise<HTTPResponse>((resolve, reject) => {
       if (signal?.aborted) return reject(abortError())
       const abort = (): void => {
@@ -52,7 +52,7 @@ export class NodeHTTPClient implements ByteHTTPClient {
         stop()
       }
       const onClose = (): void => signal?.removeEventListener('abort', abort)
-      const given = { ...rest, timeoutMs, closesConnection, keptBytes: MAX_RESPONSE_BYTES, onClose }
+      const given = { ...rest, timeoutMs, keptBytes: MAX_RESPONSE_BYTES, onClose }
       const stop = this.startOwn(given, resolve, reject)
       signal?.addEventListener('abort', abort)
     })
@@ -144,7 +144,7 @@ function lookLater(scheme: Scheme): NonNullable<Scheme['timer']> {
 function send(
   scheme: Scheme,
   target: HTTP.RequestOptions,
-  { headers, body: given, closesConnection, keptBytes, onClose }: OwnRequest,
+  { headers, body: given, keptBytes, onClose }: OwnRequest,
   onResponse: (response: OwnResponse) => void,
   onError: (cause: unknown) => void,
 ): () => void {
@@ -157,11 +157,7 @@ function send(
     method: 'POST',
     // With `Content-Length`, the body is sent in one piece and not in chunks. The header is the first of the literal, because
     // adding it after the others is ten times as slow.
-    headers: {
-      'Content-Length': body.byteLength,
-      ...headers,
-      ...(closesConnection && { Connection: 'close' }),
-    },
+    headers: { 'Content-Length': body.byteLength, ...headers },
     agent: isReplaced(globalAgent, module) ? globalAgent : agent,
   })
   let isAnswered = false

@@ -57,7 +57,6 @@ function setUpWith<Client extends HTTPClient>(
     },
     clock,
     headers,
-    owner: { isClosed: false },
     onRoom: () => {},
   })
   const items = storeAll(

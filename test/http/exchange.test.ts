@@ -17,7 +17,6 @@ const REQUEST = {
   body: '{"batch":[]}',
   timeoutMs: 10_000,
   keptBytes: 0,
-  closesConnection: false,
 }
 const CLOSED = new Error('the client was closed')
 
