@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { appendFileSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import type { Analytics } from '../../src/analytics.ts'
@@ -138,7 +138,25 @@ describe('events with a spool', () => {
     await analytics.flush()
 
     expect(analytics.stats).toMatchObject({ accepted: 20_000, delivered: 20_000, recovered: 20_000 })
+    // More than one file at a time.
+    expect(most).toBeGreaterThan(1_000)
     expect(most).toBeLessThanOrEqual(4_000)
+    await analytics.closeAndFlush()
+    expect(readdirSync(directory)).toEqual([])
+  })
+
+  test('of a kind that the API does not know are left out', async () => {
+    const directory = temporaryDirectory()
+    await leave(directory, (analytics) => trackPurchases(analytics, 2))
+    const [name = ''] = readdirSync(directory).filter((name) => name.endsWith('.jsonl'))
+    appendFileSync(join(directory, name), '{"type":"visit","messageId":"of-another-program"}\n')
+
+    const { analytics, client } = start(directory)
+    await settled()
+    await analytics.flush()
+
+    expect(client.requests.flatMap(({ batch }) => batch)).toHaveLength(2)
+    expect(analytics.stats).toMatchObject({ accepted: 2, delivered: 2, recovered: 2 })
     await analytics.closeAndFlush()
     expect(readdirSync(directory)).toEqual([])
   })
