@@ -7,8 +7,7 @@ import type { FlushOptions } from '../events/events.ts'
 import { mergeScopes, type Scope } from '../message/scope.ts'
 import type { GroupTraits, UserTraits } from '../message/shapes.ts'
 import type { AnyEvents, Kind, ScopedIdentity } from '../message/types.ts'
-import { KINDS } from '../message/wire.ts'
-import type { Callback, Context } from '../pipeline/context.ts'
+import type { Context } from '../pipeline/context.ts'
 import type { Tracker, TrackerPromises } from '../pipeline/tracker.ts'
 
 /** The six calls with the defaults of a scope. Uses the queue and connections of its client. Methods may be detached. */
@@ -35,10 +34,14 @@ export function createScope<Events, User, Group>(
     core.observer.onUserError('scope', error)
   }
   let promises: ScopedTracker<Events, User, Group>['promises'] | undefined
+  // Written out, because a program may make a scope for each request: made in a loop over the kinds, it would cost five times as much.
   return {
-    ...sixCalls<Tracker<Events, User, Group, ScopedIdentity>>(
-      (kind) => (params: unknown, callback?: Callback) => accept(core, kind, params, callback, defaults),
-    ),
+    identify: (params, callback) => accept(core, 'identify', params, callback, defaults),
+    track: (params, callback) => accept(core, 'track', params, callback, defaults),
+    page: (params, callback) => accept(core, 'page', params, callback, defaults),
+    screen: (params, callback) => accept(core, 'screen', params, callback, defaults),
+    group: (params, callback) => accept(core, 'group', params, callback, defaults),
+    alias: (params, callback) => accept(core, 'alias', params, callback, defaults),
     get promises() {
       if (promises === undefined) promises = createPromises(core, defaults)
       return promises
@@ -61,11 +64,14 @@ export function createPromises<Events, User, Group, Who>(
       }
       accept(core, kind, params, callback, defaults, true)
     })
-  return sixCalls((kind) => (params: unknown) => submit(kind, params))
-}
-
-function sixCalls<Calls extends Record<Kind, unknown>>(callOf: (kind: Kind) => unknown): Calls {
-  return Object.fromEntries(KINDS.map((kind) => [kind, callOf(kind)])) as Calls
+  return {
+    identify: (params) => submit('identify', params),
+    track: (params) => submit('track', params),
+    page: (params) => submit('page', params),
+    screen: (params) => submit('screen', params),
+    group: (params) => submit('group', params),
+    alias: (params) => submit('alias', params),
+  }
 }
 
 /** Anything but an object counts as no options. */
