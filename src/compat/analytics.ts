@@ -98,7 +98,6 @@ export class CompatAnalytics {
     this.enable = settings.disable !== true
     // Read-only, as in `analytics-node`: an assignment throws in ES modules and other strict-mode code.
     Object.defineProperty(this, 'enable', { writable: false })
-    // The value may be `false`, as in `errorHandler: isProduction && report`.
     this.errorHandler = typeof given.errorHandler === 'function' ? given.errorHandler : undefined
     try {
       this.client = new Analytics(settings)

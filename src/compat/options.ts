@@ -59,7 +59,7 @@ export function toSettings(writeKey: string, given: RudderOptions, isRudder: boo
     gzip,
     logLevel: _logLevel,
     flushed: _flushed,
-    errorHandler: _errorHandler,
+    errorHandler,
     axiosConfig,
     axiosInstance,
     axiosRetryConfig,
@@ -69,6 +69,9 @@ export function toSettings(writeKey: string, given: RudderOptions, isRudder: boo
     if (value != null)
       throw new SettingsError(name, 'requests are not made by axios; give an httpClient, and maxRetries')
   }
+  // The value may be `false`, as in `errorHandler: isProduction && report`.
+  if (errorHandler && typeof errorHandler !== 'function')
+    throw new SettingsError('errorHandler', `expected a function, got ${describe(errorHandler)}`)
   const settings: AnalyticsSettings = {
     ...rest,
     writeKey,

@@ -57,6 +57,7 @@ describe('options', () => {
     ['axiosConfig', { axiosConfig: { proxy: false } }],
     ['httpRequestTimeout', { timeout: '10s' }],
     ['writeKey', {}],
+    ['errorHandler', { errorHandler: 5 }],
     ['axiosInstance', { axiosInstance: {} }],
     ['axiosRetryConfig', { axiosRetryConfig: { retries: 0 } }],
   ])(
