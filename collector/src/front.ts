@@ -40,7 +40,8 @@ export interface Front extends AsyncDisposable {
 /**
  * Starts a front: `/v1/*` with the judgement, limits and answers of a collector, and `/healthz`, `/readyz` and `/metrics`.
  *
- * @throws ConfigError when a setting is invalid or the address is public, and for `oauth`: tokens are known to one process alone; the system's error when the port is in use.
+ * @throws ConfigError when a setting is invalid or the address is public, and for `oauth`: tokens are known to one process alone.
+ * The system's error when the port is in use.
  */
 export async function createFront(options: FrontOptions): Promise<Front> {
   const config = await readConfig(options.config)

@@ -213,9 +213,10 @@ function nextMs(core: Core, nowMs: number): number {
   if (counts.pending === 0) return atMs
   for (const { endMs } of inFlight) if (endMs < atMs) atMs = endMs
   if (core.intervalMs < atMs) atMs = core.intervalMs
-  if (!isFailing(core) && parts.length === 0) return atMs
+  const isInTrouble = isFailing(core)
+  if (!isInTrouble && parts.length === 0) return atMs
   const isWaiting = isSomebodyWaiting(core)
-  if (isFailing(core)) {
+  if (isInTrouble) {
     const leastMs = 1_000 * Math.min(settings.maxTotalBackoffDuration, settings.maxRateLimitDuration)
     atMs = Math.min(atMs, nowMs + (isWaiting ? LOOK_MS : Math.min(IDLE_LOOK_MS, leastMs)))
   }

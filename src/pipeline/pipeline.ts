@@ -133,7 +133,9 @@ export class Pipeline {
 
   /** Passes the finished event to the destination plugins that its `integrations` do not turn off. */
   distribute(passage: Passage, ctx: Context): Promise<unknown> | undefined {
-    const chosen = passage.stages.destinations.filter((one) => isChosen(one, ctx))
+    const { destinations } = passage.stages
+    if (destinations.length === 0) return undefined
+    const chosen = destinations.filter((one) => isChosen(one, ctx))
     passage.destinations = all(chosen.map((one) => this.#callAside(one, passage.event, ctx)))
     return passage.destinations
   }
