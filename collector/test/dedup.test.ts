@@ -68,4 +68,7 @@ test('F117: after a restart, and after a deletion, an id is known as long as its
   expect(await send(collector, 'b', 'a')).toEqual(['duplicate', null])
   await fetch(`${collector.url}/api/events`, { method: 'DELETE' })
   expect(await send(collector, 'a')).toEqual([null])
+  const [chosen] = collector.events({ order: 'newest', limit: 1 })
+  await post(collector, '/api/events/delete', { ids: [chosen?.id] })
+  expect(await send(collector, 'a')).toEqual([null])
 })

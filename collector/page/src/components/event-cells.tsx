@@ -155,7 +155,7 @@ function Deliveries({ outcomes }: { outcomes: readonly Outcome[] }) {
         </Pill>
       ) : (
         (failed.length === 0 || arrived > 0) && (
-          <Pill tone={failed.length > 0 ? 'info' : 'info'} title={title}>
+          <Pill tone="info" title={title}>
             {arrived} of {wanted.length}
           </Pill>
         )

@@ -100,8 +100,8 @@ export function DeleteButton({ find, onDone }: DeletionProps) {
         >
           {ids.length === MAX_CHOSEN && <p>These are the newest: if more events match, they stay.</p>}
           <p>
-            This deletes for everyone who uses this collector, and pending deliveries are not sent. The
-            messageIds stay known: a repeat is still a duplicate.
+            This deletes for everyone who uses this collector, and pending deliveries are not sent. An event
+            that is sent again afterwards counts as new.
           </p>
         </Confirm>
       )}
